@@ -1,0 +1,89 @@
+# The commands of the repository. `make` alone lists them.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+CARGO ?= cargo
+# Refuses to change Cargo.lock on the way. `make test LOCKED=` allows it.
+LOCKED ?= --locked
+# Development builds by default: the first build takes half the time of a release
+# one, and the gateway is quick enough to try. `make run PROFILE=release` for speed.
+PROFILE ?= dev
+# Arguments for the gateway: make run ARGS="--listen 127.0.0.1:9000"
+ARGS ?=
+# Packages with the feature `failpoints`, whose tests stop the gateway at named
+# points. Empty as long as no package has it.
+FAILPOINT_PACKAGES ?=
+
+say = @echo "==> $(1)"
+xtask = $(CARGO) run --quiet $(LOCKED) -p xtask --
+
+.PHONY: help
+help: ## List the commands
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+.PHONY: run
+run: ## Build and start the gateway (PROFILE=release for speed, ARGS="…" for options)
+	$(call say,checking what the build needs)
+	@scripts/setup-build
+	$(call say,building and starting the gateway ($(PROFILE) profile))
+	@$(CARGO) run --profile $(PROFILE) -p toolyard -- serve $(ARGS)
+
+.PHONY: build
+build: ## Build the gateway (PROFILE=release for speed)
+	$(call say,checking what the build needs)
+	@scripts/setup-build
+	$(call say,building the gateway ($(PROFILE) profile))
+	@$(CARGO) build --profile $(PROFILE) -p toolyard
+
+# The tests come last, so that the last line is their summary.
+.PHONY: test
+test: ## Check and test everything once, as CI does
+	$(call say,installing what the tests need)
+	@scripts/setup-tests
+	@$(MAKE) lint
+	$(call say,examples in the documentation)
+	@$(CARGO) test $(LOCKED) --workspace --doc --quiet
+ifneq ($(strip $(FAILPOINT_PACKAGES)),)
+	$(call say,tests with failpoints: $(FAILPOINT_PACKAGES))
+	@NEXTEST_PROFILE=ci scripts/run-tests $(LOCKED) $(addprefix -p ,$(FAILPOINT_PACKAGES)) --features failpoints
+endif
+	$(call say,tests)
+	@NEXTEST_PROFILE=ci scripts/run-tests $(LOCKED) --workspace
+
+.PHONY: fmt
+fmt: ## Format the code
+	$(call say,formatting)
+	@$(CARGO) fmt --all
+
+.PHONY: lint
+lint: ## Check format, house rules, generated files, lints and dependencies
+	$(call say,format)
+	@$(CARGO) fmt --all --check
+	$(call say,rules of the house)
+	@$(xtask) tidy
+	$(call say,generated files)
+	@$(xtask) codegen --check
+	$(call say,lints)
+	@$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
+	$(call say,dependencies)
+	@if $(CARGO) deny --version >/dev/null 2>&1; then \
+		$(CARGO) deny --log-level error check --hide-inclusion-graph bans licenses sources; \
+	else \
+		echo "cargo-deny is not installed: licences and sources of dependencies are not checked here"; \
+	fi
+
+.PHONY: bench
+bench: ## Measure the gateway (release build)
+	@if [ ! -x bench/run ]; then echo "bench: there is no bench/run yet, so nothing to measure"; exit 1; fi
+	$(call say,building the gateway (release profile))
+	@$(CARGO) build --release $(LOCKED) -p toolyard
+	$(call say,measuring)
+	@bench/run $(ARGS)
+
+.PHONY: codegen
+codegen: ## Write the generated files
+	$(call say,writing the generated files)
+	@$(CARGO) run --quiet -p xtask -- codegen

@@ -1,0 +1,142 @@
+//! What came back: a head, then a body that is read within limits.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
+
+use crate::door::Patience;
+use crate::error::EgressError;
+
+/// The head of an answer, with its body still on the wire. Dropping it closes
+/// the connection or stream.
+pub struct Answer {
+    pub status: u16,
+    headers: HeaderMap,
+    pub body: Body,
+}
+
+impl Answer {
+    pub(crate) fn new(response: reqwest::Response, patience: Patience) -> Self {
+        Self {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: Body {
+                response,
+                idle: patience.idle,
+                limit: patience.bytes,
+                seen: 0,
+            },
+        }
+    }
+
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The media type, in lower case and without parameters.
+    pub fn media_type(&self) -> Option<String> {
+        let text = self.header(CONTENT_TYPE.as_str())?;
+        Some(
+            text.split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_ascii_lowercase(),
+        )
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// How long the other side asks us to stay away. A date counts from the
+    /// answer's own date, so that no clock is needed.
+    pub fn retry_after(&self) -> Option<Duration> {
+        if let Some(ms) = self
+            .header("retry-after-ms")
+            .and_then(|text| text.trim().parse().ok())
+        {
+            return Some(Duration::from_millis(ms));
+        }
+        let text = self.header(RETRY_AFTER.as_str())?.trim();
+        if let Ok(seconds) = text.parse::<f64>() {
+            return Duration::try_from_secs_f64(seconds).ok();
+        }
+        let parse = |date: &str| jiff::fmt::rfc2822::parse(date).ok();
+        let until = parse(text)?;
+        let now = parse(self.header(DATE.as_str())?)?;
+        let seconds = until.timestamp().as_second() - now.timestamp().as_second();
+        Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("status", &self.status)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A body on its way.
+pub struct Body {
+    response: reqwest::Response,
+    idle: Duration,
+    limit: u64,
+    seen: u64,
+}
+
+impl Body {
+    /// Changes how long the next pieces may take.
+    pub fn set_idle(&mut self, idle: Duration) {
+        self.idle = idle;
+    }
+
+    /// The next bytes, or `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, EgressError> {
+        let read = tokio::time::timeout(self.idle, self.response.chunk()).await;
+        let bytes = match read {
+            Err(_) => return Err(EgressError::Timeout { after: self.idle }),
+            Ok(Err(cause)) => return Err(EgressError::Broken(cause.without_url())),
+            Ok(Ok(None)) => return Ok(None),
+            Ok(Ok(Some(bytes))) => bytes,
+        };
+        self.seen = self.seen.saturating_add(bytes.len() as u64);
+        if self.seen > self.limit {
+            return Err(EgressError::TooLarge { limit: self.limit });
+        }
+        Ok(Some(bytes))
+    }
+
+    /// The rest of the body at once.
+    pub async fn read_all(&mut self) -> Result<Vec<u8>, EgressError> {
+        let mut all = Vec::new();
+        while let Some(bytes) = self.next().await? {
+            all.extend_from_slice(&bytes);
+        }
+        Ok(all)
+    }
+
+    /// The start of the body, for a look at why something was refused. Stops
+    /// at `max` bytes or at the first trouble.
+    pub async fn peek(&mut self, max: usize) -> Vec<u8> {
+        let mut start = Vec::new();
+        while start.len() < max
+            && let Ok(Some(bytes)) = self.next().await
+        {
+            start.extend_from_slice(&bytes);
+        }
+        start.truncate(max);
+        start
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body")
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,128 @@
+//! One shared client behind one policy.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::answer::Answer;
+use crate::error::EgressError;
+use crate::target::Target;
+
+/// How long a call may take to connect.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long an unused connection is kept.
+const IDLE_CONNECTION: Duration = Duration::from_secs(60);
+
+/// How long the caller waits, and for how much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// From the request to the head of the answer.
+    pub head: Duration,
+    /// Between two pieces of the body.
+    pub idle: Duration,
+    /// Bytes of the whole body.
+    pub bytes: u64,
+}
+
+/// One POST with a JSON body.
+#[derive(Clone)]
+pub struct Post<'a> {
+    pub target: &'a Target,
+    pub bearer: Option<&'a SecretString>,
+    /// What the caller wants to read.
+    pub accept: &'static str,
+    pub body: Bytes,
+    pub patience: Patience,
+}
+
+impl fmt::Debug for Post<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Post")
+            .field("target", self.target)
+            .field("bytes", &self.body.len())
+            .field("patience", &self.patience)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The door. Cheap to clone; all clones share their connections.
+#[derive(Clone)]
+pub struct Door {
+    client: reqwest::Client,
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Door(operator)")
+    }
+}
+
+impl Door {
+    /// Opens to addresses that the operator configured.
+    pub fn operator() -> Result<Self, EgressError> {
+        // A machine without CA certificates fails the first build: the roots
+        // inside the binary serve it.
+        let client = builder()
+            .build()
+            .or_else(|_| builder().tls_certs_only(bundled_roots()).build());
+        Ok(Self {
+            client: client.map_err(EgressError::Unavailable)?,
+        })
+    }
+
+    /// Sends JSON and returns once the head of the answer is here, whatever
+    /// its status. Redirects are answers, not instructions.
+    pub async fn post_json(&self, post: Post<'_>) -> Result<Answer, EgressError> {
+        let mut request = self
+            .client
+            .post(post.target.url())
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .header(ACCEPT, HeaderValue::from_static(post.accept));
+        if let Some(secret) = post.bearer {
+            request = request.header(AUTHORIZATION, bearer(secret)?);
+        }
+        let sent = tokio::time::timeout(post.patience.head, request.body(post.body).send()).await;
+        match sent {
+            Err(_) => Err(EgressError::Timeout {
+                after: post.patience.head,
+            }),
+            Ok(Err(cause)) => Err(EgressError::Unreachable(cause.without_url())),
+            Ok(Ok(response)) => Ok(Answer::new(response, post.patience)),
+        }
+    }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the door is the one place that builds HTTP clients"
+)]
+fn builder() -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .user_agent(concat!("toolyard/", env!("CARGO_PKG_VERSION")))
+        // A proxy from the environment would see the operator's keys.
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .tcp_nodelay(true)
+        .connect_timeout(CONNECT)
+        .pool_idle_timeout(IDLE_CONNECTION)
+}
+
+fn bundled_roots() -> Vec<reqwest::Certificate> {
+    webpki_root_certs::TLS_SERVER_ROOT_CERTS
+        .iter()
+        .filter_map(|der| reqwest::Certificate::from_der(der).ok())
+        .collect()
+}
+
+fn bearer(secret: &SecretString) -> Result<HeaderValue, EgressError> {
+    let mut value =
+        HeaderValue::from_str(&format!("Bearer {}", secret.expose_secret())).map_err(|_| {
+            EgressError::Refused("the API key has characters that a header cannot carry")
+        })?;
+    value.set_sensitive(true);
+    Ok(value)
+}

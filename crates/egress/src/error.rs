@@ -1,0 +1,41 @@
+//! Why a call through the door did not work. No variant shows a URL, a header
+//! or a body: those may hold credentials.
+
+use std::time::Duration;
+
+/// What the caller can do differs per variant.
+#[derive(Debug, thiserror::Error)]
+pub enum EgressError {
+    /// The settings are wrong; a repeat will not help.
+    #[error("{0}")]
+    Refused(&'static str),
+    /// Nobody answered at the address; a repeat may help.
+    #[error("the address cannot be reached")]
+    Unreachable(#[source] reqwest::Error),
+    /// The other side is there, but says nothing.
+    #[error("no answer within {after:?}")]
+    Timeout { after: Duration },
+    /// The answer is larger than the caller accepts.
+    #[error("the answer is larger than {limit} bytes")]
+    TooLarge { limit: u64 },
+    /// The connection ended in the middle of the answer.
+    #[error("the connection broke")]
+    Broken(#[source] reqwest::Error),
+    /// This machine cannot make secure connections.
+    #[error("the HTTP client cannot start")]
+    Unavailable(#[source] reqwest::Error),
+}
+
+impl EgressError {
+    /// The causes in one line, for logs and secret details.
+    pub fn causes(&self) -> String {
+        let mut line = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(next) = cause {
+            line.push_str(": ");
+            line.push_str(&next.to_string());
+            cause = next.source();
+        }
+        line
+    }
+}

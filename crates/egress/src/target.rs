@@ -1,0 +1,58 @@
+//! An address that the door may open to. Parsed once, then trusted.
+
+use std::fmt;
+
+use reqwest::Url;
+
+use crate::error::EgressError;
+
+/// A checked address. Its `Debug` shows the origin only, because operators put
+/// keys into paths and queries.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target {
+    url: Url,
+}
+
+impl Target {
+    /// Takes an address from the operator's settings: any host, but only
+    /// http and https, and no credentials inside.
+    pub fn parse(text: &str) -> Result<Self, EgressError> {
+        let url = Url::parse(text.trim())
+            .map_err(|_| EgressError::Refused("the address is not a URL"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(EgressError::Refused(
+                "the address must start with http:// or https://",
+            ));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(EgressError::Refused(
+                "the address must not contain a user name or password",
+            ));
+        }
+        Ok(Self { url })
+    }
+
+    /// The address of something below this one. The query stays.
+    pub fn below(&self, path: &str) -> Self {
+        let mut url = self.url.clone();
+        let base = url.path().trim_end_matches('/');
+        let joined = format!("{base}/{}", path.trim_start_matches('/'));
+        url.set_path(&joined);
+        Self { url }
+    }
+
+    /// Scheme, host and port.
+    pub fn origin(&self) -> String {
+        self.url.origin().ascii_serialization()
+    }
+
+    pub(crate) fn url(&self) -> Url {
+        self.url.clone()
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({}/…)", self.origin())
+    }
+}

@@ -1,0 +1,264 @@
+//! Decide: which events an input causes. What follows from them by necessity
+//! is added by settling, so that one `next` is one append.
+
+use toolyard_protocol::event::{
+    ChildStarted, ModelReplied, ReplyCall, RunStarted, StepRestarted, ToolProgressed, ToolReturned,
+};
+use toolyard_protocol::outcome::UNCERTAIN_TEXT;
+use toolyard_protocol::principal::Actor;
+use toolyard_protocol::run::{FinishReason, RunEnd, Usage};
+use toolyard_protocol::{CallId, Event, Guarded, Timestamp, ToolOutcome};
+
+use super::Run;
+use super::route::route;
+use crate::call::{Call, CallState};
+use crate::input::{Input, Reply, RoutedCall, Verdict};
+use crate::state::{State, Tools};
+
+impl Run {
+    /// The events that this input causes, as one append. Empty if the input
+    /// is stale or nothing follows from it. The time is the database's; no
+    /// decision depends on it today, because expiry is a fact of the scheduler.
+    pub fn next(&self, _at: Timestamp, input: Input) -> Vec<Event> {
+        if self.is_finished() {
+            return Vec::new();
+        }
+        let thinking = matches!(self.state, State::Thinking { .. });
+        let halted = match &input {
+            Input::Claimed { .. } | Input::Halted { .. } => true,
+            Input::ModelReplied { .. } | Input::ModelFailed { .. } => thinking,
+            Input::Woken
+            | Input::Routed(_)
+            | Input::ToolEnded { .. }
+            | Input::ChildStarted { .. }
+            | Input::Progressed { .. }
+            | Input::Noted(_) => false,
+        };
+        let mut events = self.decide(input);
+        let mut run = self.clone();
+        for event in &events {
+            run.fold(event);
+        }
+        // A model call may be in flight where the run stood in Thinking before
+        // this input, a tool where a call is still dispatched.
+        let dispatched = run.state.calls().iter().any(Call::is_dispatched);
+        run.settle(halted || (!thinking && !dispatched), &mut events);
+        events
+    }
+
+    fn decide(&self, input: Input) -> Vec<Event> {
+        match input {
+            Input::Claimed { recovered, why } => self.claimed(recovered, why),
+            Input::Woken => Vec::new(),
+            Input::ModelReplied { reply, calls } => self.replied(reply, calls),
+            Input::ModelFailed {
+                code,
+                message,
+                detail,
+                said,
+            } => match self.state {
+                State::Thinking { .. } if self.halting() => self.said(said, FinishReason::Stopped),
+                State::Thinking { .. } => {
+                    let mut events = self.said(said, FinishReason::Other);
+                    let mut run = self.clone();
+                    events.iter().for_each(|e| run.fold(e));
+                    events.push(run.finish(RunEnd::Failed, Some((code, message)), Some(detail)));
+                    events
+                }
+                State::Queued
+                | State::Acting { .. }
+                | State::Waiting { .. }
+                | State::Finished(_) => Vec::new(),
+            },
+            Input::Routed(routed) => self.routed(routed),
+            Input::ToolEnded {
+                call,
+                outcome,
+                blob,
+                untrusted,
+            } => {
+                let Some(call) = self.dispatched(&call) else {
+                    return Vec::new();
+                };
+                let mut end = self.end(call, outcome);
+                end.untrusted = untrusted;
+                end.blob = blob.map_or(Guarded::Hidden, Guarded::Shown);
+                vec![end.into()]
+            }
+            Input::ChildStarted {
+                call,
+                child,
+                expires,
+            } => {
+                let Some(call) = self.dispatched(&call) else {
+                    return Vec::new();
+                };
+                let (tool, visibility) = (call.tool.clone(), call.visibility);
+                vec![
+                    ChildStarted {
+                        call: call.id.clone(),
+                        tool,
+                        visibility,
+                        child,
+                        expires,
+                    }
+                    .into(),
+                ]
+            }
+            Input::Progressed {
+                call,
+                fraction,
+                message,
+                preliminary,
+            } => match self.call(&call) {
+                Some(call) if !call.is_ended() => vec![
+                    ToolProgressed {
+                        call: call.id.clone(),
+                        tool: call.tool.clone(),
+                        visibility: call.visibility,
+                        fraction,
+                        message: message.map_or(Guarded::Hidden, Guarded::Shown),
+                        preliminary: preliminary.map_or(Guarded::Hidden, Guarded::Shown),
+                    }
+                    .into(),
+                ],
+                Some(_) | None => Vec::new(),
+            },
+            Input::Noted(notes) => notes.into_iter().map(Event::from).collect(),
+            Input::Halted { said } => match self.state {
+                State::Thinking { .. } if self.halting() => self.said(said, FinishReason::Stopped),
+                State::Queued
+                | State::Thinking { .. }
+                | State::Acting { .. }
+                | State::Waiting { .. }
+                | State::Finished(_) => Vec::new(),
+            },
+        }
+    }
+
+    /// Whoever claims a run has started nothing of it, so a dispatched call was
+    /// started by a former owner: it is repeated only where that is harmless.
+    fn claimed(&self, recovered: bool, why: String) -> Vec<Event> {
+        match &self.state {
+            State::Queued if self.halting() => Vec::new(),
+            State::Queued => vec![RunStarted {}.into()],
+            State::Thinking { step, attempt, .. } if recovered && !self.halting() => {
+                let attempt = attempt.saturating_add(1);
+                vec![
+                    StepRestarted {
+                        step: *step,
+                        attempt,
+                        why: Guarded::Shown(why),
+                    }
+                    .into(),
+                ]
+            }
+            State::Acting { calls, .. } => calls
+                .as_slice()
+                .iter()
+                .filter(|c| c.is_dispatched() && !c.idempotent)
+                .map(|c| {
+                    self.end(c, ToolOutcome::Uncertain(UNCERTAIN_TEXT.to_owned()))
+                        .into()
+                })
+                .collect(),
+            State::Thinking { .. } | State::Waiting { .. } | State::Finished(_) => Vec::new(),
+        }
+    }
+
+    fn replied(&self, reply: Reply, calls: Vec<RoutedCall>) -> Vec<Event> {
+        let State::Thinking { step, tools, .. } = self.state else {
+            return Vec::new();
+        };
+        if self.halting() && (self.canceling.is_some() || !calls.is_empty()) {
+            return self.said(Some(reply), FinishReason::Stopped);
+        }
+        let dropped = tools == Tools::Off && !calls.is_empty();
+        let finish = if dropped {
+            FinishReason::MaxSteps
+        } else {
+            reply.finish
+        };
+        let calls = if dropped { Vec::new() } else { calls };
+        let asked = calls
+            .iter()
+            .map(|c| ReplyCall {
+                call: c.call.clone(),
+                tool: c.tool.clone(),
+                visibility: c.visibility,
+                args: Guarded::Shown(c.args.clone()),
+                metadata: c.metadata.clone().map_or(Guarded::Hidden, Guarded::Shown),
+            })
+            .collect();
+        let mut events = self.reply(reply, asked, finish, false);
+        events.extend(calls.into_iter().map(|c| route(step, 0, c)));
+        events
+    }
+
+    /// What was shown of a reply that does not come to its end.
+    fn said(&self, said: Option<Reply>, finish: FinishReason) -> Vec<Event> {
+        match said {
+            Some(reply) if !reply.parts.is_empty() || reply.usage != Usage::default() => {
+                self.reply(reply, Vec::new(), finish, true)
+            }
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    fn reply(
+        &self,
+        reply: Reply,
+        calls: Vec<ReplyCall>,
+        finish: FinishReason,
+        partial: bool,
+    ) -> Vec<Event> {
+        let replied = ModelReplied {
+            step: self.step,
+            message: self.message(),
+            parts: reply.parts,
+            show_reasoning: self.created().is_some_and(|c| c.show_reasoning),
+            calls,
+            usage: reply.usage,
+            finish,
+            partial,
+            metadata: reply.metadata.map_or(Guarded::Hidden, Guarded::Shown),
+        };
+        let mut events = vec![replied.into()];
+        events.extend(reply.notes.into_iter().map(Event::from));
+        events
+    }
+
+    fn routed(&self, routed: RoutedCall) -> Vec<Event> {
+        let Some(call) = self.call(&routed.call) else {
+            return Vec::new();
+        };
+        let takes = match call.at {
+            CallState::Proposed | CallState::Cleared => !self.halting(),
+            CallState::Dispatched => matches!(routed.verdict, Verdict::Ask { .. }),
+            CallState::Gated { .. }
+            | CallState::Refused(_)
+            | CallState::Parked { .. }
+            | CallState::Ended(_) => false,
+        };
+        if takes {
+            vec![route(self.step, call.round, routed)]
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn dispatched(&self, id: &CallId) -> Option<&Call> {
+        self.call(id).filter(|c| c.is_dispatched())
+    }
+
+    pub(super) fn end(&self, call: &Call, outcome: ToolOutcome) -> ToolReturned {
+        let by = Actor::Gateway {};
+        ToolReturned::new(
+            call.id.clone(),
+            call.tool.clone(),
+            call.visibility,
+            outcome,
+            by,
+        )
+    }
+}

@@ -1,0 +1,169 @@
+//! Why a model gave no whole reply. The sentence of an error is public; what
+//! the vendor wrote is in its [`Detail`] and must stay with the operator.
+
+use std::fmt;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+use toolyard_protocol::error::ErrorCode;
+
+/// Characters of a vendor's answer that are kept.
+const DETAIL_CHARS: usize = 2000;
+
+/// What only the operator may read. It has no `Display`, and its `Debug`
+/// prints nothing.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Detail(String);
+
+impl Detail {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Some vendors repeat the key in their answer. Not even the operator's
+    /// log may hold it. Shortened only after that: a cut key is not found.
+    fn seal(&mut self, key: Option<&SecretString>) {
+        let key = key.map(ExposeSecret::expose_secret).unwrap_or_default();
+        if !key.is_empty() && self.0.contains(key) {
+            self.0 = self.0.replace(key, "[key]");
+        }
+        if let Some((end, _)) = self.0.char_indices().nth(DETAIL_CHARS) {
+            self.0.truncate(end);
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+/// A variant answers: what can the caller do?
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// Name another provider, or configure this one.
+    #[error("Model provider {name:?} is not configured. {}", known_list(.known))]
+    UnknownProvider { name: String, known: Vec<String> },
+    /// Name another model.
+    #[error("The provider does not know this model")]
+    UnknownModel { detail: Detail },
+    /// The operator must mend the key.
+    #[error("The model provider refused the gateway's key")]
+    KeyRefused { detail: Detail },
+    /// The request itself is wrong for this vendor.
+    #[error("The model provider refused the request (status {status})")]
+    RequestRefused { status: u16, detail: Detail },
+    /// Try later.
+    #[error("The model provider is busy or out of order (status {status}){}", later(.retry_after))]
+    Overloaded {
+        status: u16,
+        retry_after: Option<Duration>,
+        detail: Detail,
+    },
+    /// Try later, or mend the address.
+    #[error("The model provider cannot be reached")]
+    Unreachable { detail: Detail },
+    /// Try later.
+    #[error("The model provider said nothing for {} s", .after.as_secs_f32())]
+    Silent { after: Duration },
+    /// What answers there is no model.
+    #[error("The model provider's answer cannot be read")]
+    Unreadable { detail: Detail },
+    /// The reply is larger than the gateway takes.
+    #[error("The model's reply is larger than {limit} bytes")]
+    TooLarge { limit: u64 },
+    /// The reply ended before its end. Part of it may be shown already.
+    #[error("The model's stream was cut")]
+    Cut { detail: Detail },
+}
+
+impl ModelError {
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::UnknownProvider { .. } | Self::UnknownModel { .. } => ErrorCode::ModelNotFound,
+            Self::Cut { .. } => ErrorCode::ModelStreamCut,
+            Self::KeyRefused { .. }
+            | Self::RequestRefused { .. }
+            | Self::Overloaded { .. }
+            | Self::Unreachable { .. }
+            | Self::Silent { .. }
+            | Self::Unreadable { .. }
+            | Self::TooLarge { .. } => ErrorCode::ModelFailed,
+        }
+    }
+
+    /// The same request may work if it is sent again.
+    pub const fn retryable(&self) -> bool {
+        match self {
+            Self::Overloaded { .. } | Self::Unreachable { .. } => true,
+            // Somebody waited long enough, or saw part of the reply.
+            Self::Silent { .. } | Self::Cut { .. } => false,
+            Self::UnknownProvider { .. }
+            | Self::UnknownModel { .. }
+            | Self::KeyRefused { .. }
+            | Self::RequestRefused { .. }
+            | Self::Unreadable { .. }
+            | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// For the operator only.
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Self::UnknownModel { detail }
+            | Self::KeyRefused { detail }
+            | Self::RequestRefused { detail, .. }
+            | Self::Overloaded { detail, .. }
+            | Self::Unreachable { detail }
+            | Self::Unreadable { detail }
+            | Self::Cut { detail } => Some(detail.as_str()),
+            Self::UnknownProvider { .. } | Self::Silent { .. } | Self::TooLarge { .. } => None,
+        }
+    }
+
+    /// Makes the error fit to leave this crate.
+    pub(crate) fn sealed(mut self, key: Option<&SecretString>) -> Self {
+        match &mut self {
+            Self::UnknownModel { detail }
+            | Self::KeyRefused { detail }
+            | Self::RequestRefused { detail, .. }
+            | Self::Overloaded { detail, .. }
+            | Self::Unreachable { detail }
+            | Self::Unreadable { detail }
+            | Self::Cut { detail } => detail.seal(key),
+            Self::UnknownProvider { .. } | Self::Silent { .. } | Self::TooLarge { .. } => {}
+        }
+        self
+    }
+
+    /// The same failure, after part of the reply was given away.
+    pub(crate) fn after_first_chunk(self) -> Self {
+        match self {
+            cut @ Self::Cut { .. } => cut,
+            other => {
+                let cause = other.detail().map(|d| format!(": {d}")).unwrap_or_default();
+                Self::Cut {
+                    detail: Detail::new(format!("{other}{cause}")),
+                }
+            }
+        }
+    }
+}
+
+fn known_list(known: &[String]) -> String {
+    match known {
+        [] => "No provider is configured".to_owned(),
+        some => format!("Known providers: {}", some.join(", ")),
+    }
+}
+
+fn later(retry_after: &Option<Duration>) -> String {
+    retry_after
+        .map(|d| format!(", try again in {} s", d.as_secs_f32().ceil()))
+        .unwrap_or_default()
+}

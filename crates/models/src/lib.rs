@@ -1,0 +1,28 @@
+//! Model providers: a conversation in, one canonical stream out.
+//!
+//! Every vendor is a [`Model`]. It turns a [`Request`] into the vendor's words
+//! and the vendor's stream into [`Chunk`]s. A stream ends with exactly one
+//! [`Chunk::Finish`] or exactly one [`ModelError`]; nothing follows either.
+//!
+//! This crate never runs tools, never mints call ids, never stores anything
+//! and never decides what a key may see. Start at [`Providers`] to get a
+//! model, at [`demo`] for the one that needs no vendor, at [`openai`] for the
+//! chat-completions wire.
+
+mod chunk;
+pub mod demo;
+mod error;
+mod model;
+pub mod openai;
+mod providers;
+mod request;
+mod retry;
+#[cfg(feature = "scripted")]
+pub mod scripted;
+
+pub use chunk::Chunk;
+pub use error::{Detail, ModelError};
+pub use model::{Model, ModelStream};
+pub use providers::{BadProvider, ProviderKind, ProviderSettings, Providers};
+pub use request::{ChatTurn, OfferedTool, PastCall, PastResult, Request};
+pub use retry::Retry;

@@ -1,0 +1,236 @@
+//! Bytes in, chunks out. No IO: the same bytes give the same chunks at every
+//! split.
+
+use serde_json::{Map, Value};
+use toolyard_protocol::run::{FinishReason, Usage};
+use toolyard_protocol::sse::{SseEvent, SseSplitter};
+
+use super::EVENT_BYTES;
+use super::calls::Calls;
+use super::fault;
+use super::wire::{Annotation, Choice, Delta, Piece, Text, filled};
+use crate::chunk::Chunk;
+use crate::error::{Detail, ModelError};
+
+/// Reads one reply.
+///
+/// Feed [`Decoder::push`] until [`Decoder::is_done`] or the bytes end, then
+/// call [`Decoder::end`] once. After an error it must be dropped.
+#[derive(Debug)]
+pub struct Decoder {
+    splitter: SseSplitter,
+    events: Vec<SseEvent>,
+    calls: Calls,
+    facts: Map<String, Value>,
+    usage: Option<Usage>,
+    finish: Option<FinishReason>,
+    seen: u64,
+    done: bool,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Decoder {
+    pub fn new() -> Self {
+        Self {
+            splitter: SseSplitter::new(EVENT_BYTES),
+            events: Vec::new(),
+            calls: Calls::default(),
+            facts: Map::new(),
+            usage: None,
+            finish: None,
+            seen: 0,
+            done: false,
+        }
+    }
+
+    /// The end mark was read; nothing more is expected.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// The model said why it stopped: the reply is whole, though usage may
+    /// still come.
+    pub fn is_whole(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// How many events were read. Comments do not count.
+    pub fn events_seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Takes bytes of an event stream.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        let mut events = std::mem::take(&mut self.events);
+        let split = self.splitter.push(bytes, &mut events);
+        // Events that came before one that is too large still count.
+        let read = events
+            .drain(..)
+            .try_for_each(|event| self.take_event(&event, out));
+        self.events = events;
+        read?;
+        if self.done {
+            return Ok(());
+        }
+        split.map_err(|large| ModelError::TooLarge {
+            limit: large.limit as u64,
+        })
+    }
+
+    /// Takes a reply that was not streamed.
+    pub fn push_whole(&mut self, body: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        self.take_piece(&String::from_utf8_lossy(body), out)
+    }
+
+    /// The bytes ended. Tells the calls, usage and finish, or that the stream
+    /// was cut.
+    pub fn end(&mut self, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        if !self.done {
+            // Some servers forget the last empty line. A piece that is only
+            // half there is part of the cut, not an error of its own.
+            match self.push(b"\n\n", out) {
+                Ok(()) | Err(ModelError::Unreadable { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            self.done = true;
+        }
+        let Some(reason) = self.finish else {
+            return Err(ModelError::Cut {
+                detail: Detail::new("no finish reason before the end"),
+            });
+        };
+        let has_calls = !self.calls.is_empty();
+        self.calls.finish(out)?;
+        if !self.facts.is_empty() {
+            out.push(Chunk::Metadata {
+                value: Value::Object(std::mem::take(&mut self.facts)),
+            });
+        }
+        if let Some(usage) = self.usage {
+            out.push(Chunk::Usage { usage });
+        }
+        let reason = match reason {
+            // Several servers say `stop` after calls.
+            FinishReason::Stop if has_calls => FinishReason::ToolCalls,
+            FinishReason::ToolCalls if !has_calls => FinishReason::Stop,
+            other => other,
+        };
+        out.push(Chunk::Finish { reason });
+        Ok(())
+    }
+
+    fn take_event(&mut self, event: &SseEvent, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        if self.done {
+            return Ok(());
+        }
+        self.seen += 1;
+        let data = event.data.trim();
+        if data == "[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        match event.event.as_deref() {
+            None | Some("message") => self.take_piece(data, out),
+            Some("error") => Err(fault::in_stream(&fault::parse(data))),
+            // A named event of somebody in between: read it if it is ours.
+            Some(_) => match serde_json::from_str::<Piece<'_>>(data) {
+                Ok(piece) => self.take(piece, out),
+                Err(_) => Ok(()),
+            },
+        }
+    }
+
+    fn take_piece(&mut self, data: &str, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        match serde_json::from_str::<Piece<'_>>(data) {
+            Ok(piece) => self.take(piece, out),
+            Err(why) => Err(ModelError::Unreadable {
+                detail: Detail::new(format!("{why} in: {data}")),
+            }),
+        }
+    }
+
+    fn take(&mut self, piece: Piece<'_>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        if let Some(error) = piece.error {
+            return Err(fault::in_stream(&error));
+        }
+        self.note("id", &piece.id);
+        self.note("model", &piece.model);
+        if let Some(tokens) = piece.usage {
+            // Some servers count on with every piece: the last one holds.
+            self.usage = Some(tokens.usage());
+        }
+        for choice in piece.choices.into_iter().flatten() {
+            if choice.index.unwrap_or(0) == 0 {
+                self.take_choice(choice, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_choice(&mut self, choice: Choice<'_>, out: &mut Vec<Chunk>) {
+        if let Some(delta) = choice.delta.or(choice.message) {
+            self.take_delta(delta, out);
+        }
+        if self.finish.is_none()
+            && let Some(reason) = filled(&choice.finish_reason)
+        {
+            self.finish = Some(finish_reason(reason));
+        }
+    }
+
+    fn take_delta(&mut self, delta: Delta<'_>, out: &mut Vec<Chunk>) {
+        let thought = filled(&delta.reasoning_content).or(filled(&delta.reasoning));
+        if let Some(text) = thought {
+            out.push(Chunk::ReasoningDelta {
+                text: text.to_owned(),
+            });
+        }
+        for said in [delta.content, delta.refusal].into_iter().flatten() {
+            if said.filled().is_some() {
+                out.push(Chunk::TextDelta {
+                    text: said.0.into_owned(),
+                });
+            }
+        }
+        for Annotation { url_citation } in delta.annotations.into_iter().flatten() {
+            if let Some(cited) = url_citation
+                && let Some(url) = cited.url
+            {
+                let (start, end) = (cited.start_index, cited.end_index);
+                out.push(Chunk::Source {
+                    url,
+                    title: cited.title,
+                    start,
+                    end,
+                });
+            }
+        }
+        for call in delta.tool_calls.into_iter().flatten() {
+            self.calls.take(call, out);
+        }
+    }
+
+    /// Keeps a fact about the reply; every event repeats it.
+    fn note(&mut self, name: &str, value: &Option<Text<'_>>) {
+        if let Some(value) = filled(value)
+            && !self.facts.contains_key(name)
+        {
+            self.facts.insert(name.to_owned(), Value::from(value));
+        }
+    }
+}
+
+fn finish_reason(vendor: &str) -> FinishReason {
+    match vendor {
+        "stop" | "end_turn" | "eos" => FinishReason::Stop,
+        "tool_calls" | "function_call" => FinishReason::ToolCalls,
+        "length" | "max_tokens" => FinishReason::Length,
+        "content_filter" => FinishReason::ContentFilter,
+        _ => FinishReason::Other,
+    }
+}

@@ -1,0 +1,80 @@
+//! What a vendor's refusal means for the caller.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use toolyard_egress::EgressError;
+
+use crate::error::{Detail, ModelError};
+
+/// Reads the body of a refusal; a body that is no JSON counts as text.
+pub(super) fn parse(text: &str) -> Value {
+    let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+    match value {
+        Value::Object(mut body) => body.remove("error").unwrap_or(Value::Object(body)),
+        other => other,
+    }
+}
+
+/// An answer that is no success.
+pub(super) fn of_status(status: u16, retry_after: Option<Duration>, body: &str) -> ModelError {
+    let error = parse(body);
+    let detail = Detail::new(format!("status {status}: {body}"));
+    match status {
+        401 | 403 => ModelError::KeyRefused { detail },
+        404 => ModelError::UnknownModel { detail },
+        _ if says(&error, &["model_not_found"]) => ModelError::UnknownModel { detail },
+        // A used-up account does not fill while we wait.
+        429 if says(&error, &["insufficient_quota"]) => {
+            ModelError::RequestRefused { status, detail }
+        }
+        408 | 409 | 429 | 500..=599 => ModelError::Overloaded {
+            status,
+            retry_after,
+            detail,
+        },
+        _ => ModelError::RequestRefused { status, detail },
+    }
+}
+
+/// An error that came as an event of a stream that began well.
+pub(super) fn in_stream(error: &Value) -> ModelError {
+    let numbered = ["code", "status"]
+        .iter()
+        .find_map(|name| match &error[*name] {
+            Value::Number(n) => n.as_u64().and_then(|n| u16::try_from(n).ok()),
+            Value::String(s) => s.parse().ok(),
+            _ => None,
+        });
+    let status = match numbered {
+        Some(status @ 400..=599) => status,
+        _ if says(error, &["rate_limit", "insufficient_quota"]) => 429,
+        _ if says(error, &["invalid_request", "context_length"]) => 400,
+        _ if says(error, &["authentication", "permission", "invalid_api_key"]) => 401,
+        _ => 500,
+    };
+    of_status(status, None, &error.to_string())
+}
+
+fn says(error: &Value, words: &[&str]) -> bool {
+    ["code", "type"]
+        .iter()
+        .filter_map(|name| error[*name].as_str())
+        .any(|text| words.iter().any(|word| text.contains(word)))
+}
+
+/// The connection failed, not the vendor.
+pub(super) fn of_egress(error: EgressError) -> ModelError {
+    match error {
+        EgressError::Timeout { after } => ModelError::Silent { after },
+        EgressError::TooLarge { limit } => ModelError::TooLarge { limit },
+        EgressError::Refused(why) => ModelError::Unreadable {
+            detail: Detail::new(format!("settings: {why}")),
+        },
+        EgressError::Unreachable(_) | EgressError::Broken(_) | EgressError::Unavailable(_) => {
+            ModelError::Unreachable {
+                detail: Detail::new(error.causes()),
+            }
+        }
+    }
+}

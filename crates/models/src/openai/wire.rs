@@ -1,0 +1,218 @@
+//! The vendor's words: small borrowed types, read once per event. Unknown
+//! fields are skipped, missing and `null` ones are the same.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{
+    Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer,
+};
+use serde::{Deserialize, de};
+use serde_json::Value;
+use toolyard_protocol::run::Usage;
+
+/// One event of a stream, or a whole reply: they differ only in `delta` and
+/// `message`.
+#[derive(Deserialize)]
+pub(super) struct Piece<'a> {
+    #[serde(borrow)]
+    pub id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub choices: Option<Vec<Choice<'a>>>,
+    pub usage: Option<Tokens>,
+    /// Rare, and of any shape.
+    pub error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Choice<'a> {
+    #[serde(default)]
+    pub index: Option<i64>,
+    #[serde(borrow)]
+    pub delta: Option<Delta<'a>>,
+    #[serde(borrow)]
+    pub message: Option<Delta<'a>>,
+    #[serde(borrow)]
+    pub finish_reason: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Delta<'a> {
+    #[serde(borrow)]
+    pub content: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub refusal: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub reasoning_content: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub reasoning: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub tool_calls: Option<Vec<CallPiece<'a>>>,
+    pub annotations: Option<Vec<Annotation>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CallPiece<'a> {
+    pub index: Option<i64>,
+    #[serde(borrow)]
+    pub id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub function: Option<FunctionPiece<'a>>,
+    /// Thought signatures that some vendors want back with the call.
+    pub extra_content: Option<Value>,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct FunctionPiece<'a> {
+    #[serde(borrow)]
+    pub name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub arguments: Option<Args<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Annotation {
+    pub url_citation: Option<Citation>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Citation {
+    pub url: Option<String>,
+    pub title: Option<String>,
+    pub start_index: Option<u32>,
+    pub end_index: Option<u32>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Tokens {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<InputDetails>,
+    completion_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Deserialize)]
+struct InputDetails {
+    cached_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct OutputDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+impl Tokens {
+    pub(super) fn usage(&self) -> Usage {
+        let cached = self
+            .prompt_tokens_details
+            .as_ref()
+            .and_then(|d| d.cached_tokens);
+        let reasoning = self
+            .completion_tokens_details
+            .as_ref()
+            .and_then(|d| d.reasoning_tokens);
+        Usage {
+            input_tokens: self.prompt_tokens.unwrap_or(0),
+            output_tokens: self.completion_tokens.unwrap_or(0),
+            reasoning_tokens: reasoning.unwrap_or(0),
+            cached_tokens: cached.unwrap_or(0),
+        }
+    }
+}
+
+/// Text, or a list of text parts. Anything else reads as nothing.
+pub(super) struct Text<'a>(pub Cow<'a, str>);
+
+impl Text<'_> {
+    pub(super) fn filled(&self) -> Option<&str> {
+        Some(self.0.as_ref()).filter(|text| !text.is_empty())
+    }
+}
+
+/// The text of an optional field, if there is any.
+pub(super) fn filled<'t>(text: &'t Option<Text<'_>>) -> Option<&'t str> {
+    text.as_ref().and_then(Text::filled)
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text")
+    }
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Borrowed(text)))
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Owned(text.to_owned())))
+    }
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Borrowed("")))
+    }
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Borrowed("")))
+    }
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Borrowed("")))
+    }
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Borrowed("")))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Text(Cow::Borrowed("")))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut whole = String::new();
+        while let Some(part) = parts.next_element::<TextPart<'de>>()? {
+            whole.push_str(filled(&part.text).unwrap_or_default());
+        }
+        Ok(Text(Cow::Owned(whole)))
+    }
+}
+
+#[derive(Deserialize)]
+struct TextPart<'a> {
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+}
+
+/// A call's arguments: a piece of JSON text, or an object from servers that
+/// send it whole.
+pub(super) struct Args<'a>(pub Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ArgsVisitor)
+    }
+}
+
+struct ArgsVisitor;
+
+impl<'de> Visitor<'de> for ArgsVisitor {
+    type Value = Args<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("arguments as text or as an object")
+    }
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Args(Cow::Borrowed(text)))
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Args(Cow::Owned(text.to_owned())))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let object = Value::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Args(Cow::Owned(object.to_string())))
+    }
+}

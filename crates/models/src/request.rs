@@ -1,0 +1,93 @@
+//! What a model is asked, in no vendor's words.
+
+use serde_json::{Map, Value};
+use toolyard_protocol::agent::{Reasoning, ToolChoice};
+use toolyard_protocol::ids::CallId;
+use toolyard_protocol::message::Part;
+
+/// One call of a model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Request {
+    /// The model's name at its vendor.
+    pub model: String,
+    pub system: Option<String>,
+    pub turns: Vec<ChatTurn>,
+    /// Empty means that tools are off.
+    pub tools: Vec<OfferedTool>,
+    pub tool_choice: ToolChoice,
+    pub temperature: Option<f64>,
+    pub max_output_tokens: Option<u32>,
+    pub reasoning: Option<Reasoning>,
+    /// Passed to the vendor as it is, by vendor name.
+    pub provider_options: Option<Map<String, Value>>,
+}
+
+impl Request {
+    /// The model may call tools in this reply.
+    pub fn tools_on(&self) -> bool {
+        !self.tools.is_empty() && self.tool_choice != ToolChoice::None
+    }
+}
+
+/// One turn of the conversation. Parts that a model cannot read (`Data`,
+/// `Source`, tool parts) are skipped: calls and results have fields of their
+/// own here.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChatTurn {
+    User {
+        parts: Vec<Part>,
+        name: Option<String>,
+    },
+    Assistant {
+        parts: Vec<Part>,
+        calls: Vec<PastCall>,
+    },
+    /// The outcomes of the calls of the assistant turn before.
+    ToolResults(Vec<PastResult>),
+    /// A word of the gateway in the middle of the conversation.
+    System(String),
+}
+
+impl ChatTurn {
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User {
+            parts: vec![Part::text(text)],
+            name: None,
+        }
+    }
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::Assistant {
+            parts: vec![Part::text(text)],
+            calls: Vec::new(),
+        }
+    }
+}
+
+/// A call that the model made earlier.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastCall {
+    pub id: CallId,
+    /// As the model wrote it; it may name no tool at all.
+    pub name: String,
+    pub args: Value,
+    /// From [`crate::Chunk::ToolCall`], back to the vendor that gave it.
+    pub metadata: Value,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastResult {
+    pub call: CallId,
+    pub name: String,
+    /// What the model reads.
+    pub content: String,
+    pub is_error: bool,
+}
+
+/// A tool as the model sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferedTool {
+    pub name: String,
+    pub description: String,
+    pub schema: Value,
+}

@@ -1,0 +1,296 @@
+//! An agent's configuration: JSON that people write, parsed into types once.
+//!
+//! Unknown fields are refused, because a misspelt `aproval` must not pass.
+//! Every error names the path to the field.
+
+pub mod execution;
+mod parse;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use ts_rs::TS;
+
+pub use parse::{BadConfig, parse};
+
+use crate::name::AgentName;
+use crate::risk::Risk;
+use crate::run::MessagePolicy;
+use crate::tool::{Answerers, Approval, IfAbsent, Visibility};
+
+/// The whole document (row G2).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[ts(optional_fields)]
+pub struct AgentConfig {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    pub agent: AgentSection,
+    pub model: ModelSection,
+    #[serde(default, rename = "loop")]
+    pub loop_: LoopSection,
+    #[serde(default)]
+    pub tools: Vec<ToolConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpSection>,
+    #[serde(default)]
+    pub permissions: PermissionSection,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<RuntimeSection>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[ts(optional_fields)]
+pub struct AgentSection {
+    pub name: AgentName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[ts(optional_fields)]
+pub struct ModelSection {
+    /// A configured provider, or one of the built-in names.
+    pub provider: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<ModelApi>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Reasoning>,
+    /// Passed to the vendor as it is, by vendor name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_options: Option<serde_json::Map<String, Value>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum ModelApi {
+    Default,
+    Responses,
+    Chat,
+    Completion,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[ts(optional_fields)]
+pub struct Reasoning {
+    pub enabled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<ReasoningEffort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include_thoughts: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_message_mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub force_reasoning: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "lowercase")]
+pub enum ReasoningEffort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    XHigh,
+}
+
+/// Row G3.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct LoopSection {
+    pub max_steps: u32,
+    pub tool_choice: ToolChoice,
+    /// Tool failures in a row that stop the run.
+    pub max_tool_failures: u32,
+    /// What a new message does while a run is live.
+    pub on_message: MessagePolicy,
+}
+
+impl Default for LoopSection {
+    fn default() -> Self {
+        Self {
+            max_steps: 5,
+            tool_choice: ToolChoice::Auto,
+            max_tool_failures: 3,
+            on_message: MessagePolicy::Queue,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolChoice {
+    #[default]
+    Auto,
+    Required,
+    None,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[ts(optional_fields)]
+pub struct PermissionSection {
+    /// The lowest risk that asks, for tools that reach outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask_from: Option<Risk>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answerers: Option<Answerers>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct McpSection {
+    pub servers: Vec<McpServer>,
+}
+
+/// A server of the configuration (row G4).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[ts(optional_fields)]
+pub struct McpServer {
+    pub name: String,
+    pub url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<McpTransport>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<serde_json::Map<String, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_tools: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum McpTransport {
+    Http,
+    Sse,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[ts(optional_fields)]
+pub struct RuntimeSection {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<ResponseSection>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ResponseSection {
+    #[serde(rename = "type")]
+    pub kind: ResponseType,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResponseType {
+    UiMessageStream,
+}
+
+/// A tool as written. [`parse`] turns it into a [`crate::tool::ToolSpec`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[ts(optional_fields)]
+pub struct ToolConfig {
+    /// Optional for prebuilt tools: the action names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, alias = "parameters", skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Value>,
+    /// Missing means `basic`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_type: Option<ExecutionType>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_target: Option<ClientTarget>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display: Option<Display>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<Visibility>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answerers: Option<Answerers>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "number", optional)]
+    pub timeout_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "number", optional)]
+    pub expires_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_absent: Option<IfAbsent>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotent: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+}
+
+/// Rows G9 to G15.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExecutionType {
+    #[default]
+    Basic,
+    Request,
+    ImageGenerator,
+    AiAgent,
+    Waiting,
+    Compute,
+    Prebuilt,
+    /// Exists only in gateways built to be killed: it writes each execution to a file.
+    Recorder,
+}
+
+/// Where a client tool runs, as its configuration calls it (row G36).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum ClientTarget {
+    #[default]
+    Client,
+    External,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[ts(optional_fields)]
+pub struct Display {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<DisplayMode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub show_input: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub show_output: Option<bool>,
+    #[serde(rename = "customUI", skip_serializing_if = "Option::is_none")]
+    pub custom_ui: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum DisplayMode {
+    Full,
+    Minimal,
+    Hidden,
+}

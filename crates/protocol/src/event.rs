@@ -1,0 +1,79 @@
+//! The durable facts of a run. State is a fold over these, and nothing else.
+//!
+//! Fields are only ever added, with defaults. A plain field is public (P); a
+//! [`Guarded`] field is secret (S), follows its tool (T), or is for those who
+//! may answer (A). [`crate::visible`] decides; it does not compile until a new
+//! field has a class.
+
+mod codec;
+mod kinds;
+
+pub use codec::Undecodable;
+pub use kinds::*;
+
+macro_rules! events {
+    ($($name:ident),* $(,)?) => {
+        /// One durable event.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Event { $($name($name),)* }
+
+        $(impl From<$name> for Event {
+            fn from(e: $name) -> Self { Self::$name(e) }
+        })*
+
+        impl Event {
+            /// Names of all event types.
+            pub const KINDS: &'static [&'static str] = &[$(stringify!($name),)*];
+
+            pub const fn kind(&self) -> &'static str {
+                match self { $(Self::$name(_) => stringify!($name),)* }
+            }
+            /// The stored form: `{"v":1,"type":…,…}`.
+            pub fn encode(&self) -> String {
+                match self { $(Self::$name(e) => codec::encode(stringify!($name), e),)* }
+            }
+            /// Reads the stored form. An unknown type is an error, never skipped.
+            pub fn decode(text: &str) -> Result<Self, Undecodable> {
+                let head = codec::head(text)?;
+                match head.kind.as_ref() {
+                    $(stringify!($name) => codec::body(text, stringify!($name)).map(Self::$name),)*
+                    other => Err(Undecodable::Unknown { kind: other.to_owned(), v: head.v }),
+                }
+            }
+            /// The JSON Schema of every stored form, by type name.
+            pub fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
+                vec![$((stringify!($name), generator.subschema_for::<$name>()),)*]
+            }
+            /// The TypeScript declaration of every event, by type name.
+            pub fn typescript(cfg: &ts_rs::Config) -> Vec<(&'static str, String)> {
+                vec![$((stringify!($name), <$name as ts_rs::TS>::inline(cfg)),)*]
+            }
+        }
+    };
+}
+
+events!(
+    RunCreated,
+    RunStarted,
+    StepRestarted,
+    ModelReplied,
+    Asked,
+    Answered,
+    ToolCallRequested,
+    ToolProgressed,
+    ToolReturned,
+    ReplyAmended,
+    ResultAmended,
+    ToolsetReplaced,
+    ChildStarted,
+    ChildAsked,
+    ChildAnswered,
+    MessageQueued,
+    MessageTaken,
+    CancelRequested,
+    HistoryCompacted,
+    PluginEmitted,
+    PluginStateSaved,
+    RunPaused,
+    RunFinished,
+);

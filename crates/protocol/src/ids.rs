@@ -1,0 +1,136 @@
+//! Identifiers as types. An id is unguessable, but never an authority: every
+//! query also names the tenant.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+/// Why a text is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} must be 1 to {max} characters of letters, digits and _ - . : (got {got})")]
+pub struct BadId {
+    what: &'static str,
+    max: usize,
+    got: String,
+}
+
+/// The longest id that is accepted from outside.
+pub const ID_MAX: usize = 96;
+
+fn check(what: &'static str, text: &str) -> Result<(), BadId> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    if !text.is_empty() && text.len() <= ID_MAX && text.chars().all(fine) {
+        return Ok(());
+    }
+    // A hostile id is not echoed whole.
+    let got = text.chars().take(24).filter(|c| !c.is_control()).collect();
+    Err(BadId { what, max: ID_MAX, got })
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, TS)]
+        #[serde(try_from = "String")]
+        #[ts(type = "string")]
+        pub struct $name(#[schemars(with = "String")] Arc<str>);
+
+        impl $name {
+            /// Takes an id from outside.
+            pub fn parse(text: &str) -> Result<Self, BadId> {
+                check(stringify!($name), text)?;
+                Ok(Self(Arc::from(text)))
+            }
+            /// Makes a new id; its first part grows with time.
+            pub fn mint() -> Self {
+                Self(Arc::from(format!(concat!($prefix, "_{}"), uuid::Uuid::now_v7().simple())))
+            }
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+        impl TryFrom<String> for $name {
+            type Error = BadId;
+            fn try_from(text: String) -> Result<Self, BadId> {
+                Self::parse(&text)
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+id!(/// A customer of the gateway; nothing crosses from one to another.
+    TenantId, "ten");
+id!(/// A stored credential.
+    KeyId, "key");
+id!(/// An actor: human, agent or system.
+    EntityId, "ent");
+id!(/// A conversation.
+    SpaceId, "spc");
+id!(/// One item of a conversation.
+    MessageId, "msg");
+id!(/// A stored agent.
+    AgentId, "agt");
+id!(/// One unit of work with a log.
+    RunId, "run");
+id!(/// One request to run a tool. Minted here: vendors repeat or omit theirs.
+    CallId, "call");
+id!(/// One row of the ledger.
+    WaitId, "wait");
+id!(/// The line of messages a run continues.
+    BranchId, "brn");
+id!(/// One gateway process.
+    NodeId, "node");
+id!(/// A connected program that executes tools.
+    ClientId, "cli");
+id!(/// A remembered permission.
+    GrantId, "grt");
+id!(/// An uploaded file.
+    FileId, "file");
+
+impl TenantId {
+    /// The tenant of keys that come from the environment.
+    pub fn default_tenant() -> Self {
+        Self(Arc::from("default"))
+    }
+}
+
+impl BranchId {
+    /// The branch every space starts with.
+    pub fn main() -> Self {
+        Self(Arc::from("main"))
+    }
+}
+
+impl WaitId {
+    /// A call has at most one wait of a kind open at a time, so its id follows
+    /// from the call. `round` counts repeated prompts for one call.
+    pub fn of(kind: crate::wait::WaitKind, call: &CallId, round: u32) -> Self {
+        let call = call.as_str().trim_start_matches("call_");
+        match round {
+            0 => Self(Arc::from(format!("wait_{}_{call}", kind.as_str()))),
+            n => Self(Arc::from(format!("wait_{}{n}_{call}", kind.as_str()))),
+        }
+    }
+}
+
+impl MessageId {
+    /// The assistant message of one turn of a run: every reader and replay
+    /// names the same message.
+    pub fn of_turn(run: &RunId, turn: u32) -> Self {
+        let run = run.as_str().trim_start_matches("run_");
+        Self(Arc::from(format!("msg_{run}_{turn}")))
+    }
+}

@@ -1,0 +1,72 @@
+//! Every limit by name. Its number stands in the error that it causes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+/// Longest tool name.
+pub const TOOL_NAME: usize = 64;
+/// Longest agent name.
+pub const AGENT_NAME: usize = 64;
+/// Bytes of a body on routes without a limit of their own.
+pub const BODY_BYTES: usize = 1 << 20;
+/// Bytes of a body on conversation routes.
+pub const CONVERSATION_BODY_BYTES: usize = 16 << 20;
+/// Bytes of a body that brings tool results.
+pub const RESULT_BODY_BYTES: usize = 10 << 20;
+/// Nesting of a JSON body.
+pub const JSON_DEPTH: usize = 64;
+/// Bytes of a value that stays inside its event; a larger one is a blob.
+pub const INLINE_VALUE_BYTES: usize = 64 << 10;
+/// Characters of a blob that its event shows.
+pub const BLOB_PREVIEW_CHARS: usize = 512;
+/// Results in one batch.
+pub const RESULT_BATCH: usize = 64;
+/// Rows of a list when the caller does not say.
+pub const PAGE: u32 = 50;
+/// Rows of a list at most.
+pub const PAGE_MAX: u32 = 200;
+/// Events read from the log at once by a stream.
+pub const LOG_PAGE: u32 = 200;
+/// Seconds that a claim of a wait lasts.
+pub const CLAIM_SECONDS: u64 = 60;
+/// Default expiry of a client tool call.
+pub const CLIENT_EXPIRES_MS: u64 = 24 * 60 * 60 * 1000;
+/// Default time of a gateway tool.
+pub const TOOL_TIMEOUT_MS: u64 = 30_000;
+/// Longest pause of a `waiting` tool.
+pub const WAITING_MAX_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+/// Recoveries of a run without progress before it is isolated.
+pub const RECOVERIES: u32 = 5;
+/// Depth of agents that trigger agents in a space.
+pub const TRIGGER_DEPTH: u32 = 5;
+/// Bytes of an uploaded file.
+pub const FILE_BYTES: usize = 10 << 20;
+/// Characters of a name, title or external id.
+pub const LABEL_CHARS: usize = 256;
+/// Bytes of a metadata object.
+pub const METADATA_BYTES: usize = 16 << 10;
+/// Bytes of an `Idempotency-Key`.
+pub const IDEMPOTENCY_KEY: usize = 255;
+/// Hours that an answer is kept for its `Idempotency-Key`.
+pub const IDEMPOTENCY_HOURS: u64 = 24;
+/// Calls taken from one model reply.
+pub const CALLS_PER_STEP: usize = 32;
+
+/// What bounds one run. Pinned when the run is created.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunLimits {
+    /// Model calls with tools per user message; one call without tools follows.
+    pub max_steps: u32,
+    /// Model calls of the whole run.
+    pub run_steps: u32,
+    /// Tool failures in a row that stop the run.
+    pub tool_failures: u32,
+}
+
+impl Default for RunLimits {
+    fn default() -> Self {
+        Self { max_steps: 5, run_steps: 50, tool_failures: 3 }
+    }
+}

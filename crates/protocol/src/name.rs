@@ -1,0 +1,94 @@
+//! Names that people choose: tools and agents. Parsed once, then trusted.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::limits;
+
+/// Why a text is not a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadName {
+    #[error("Invalid tool name {0:?}: use 1 to {max} letters, digits, hyphens and underscores", max = limits::TOOL_NAME)]
+    Tool(String),
+    #[error(
+        "Invalid agent name {0:?}: start with a letter or digit, then up to 63 letters, digits, dots, hyphens and underscores"
+    )]
+    Agent(String),
+    #[error("Agent name {0:?} is reserved: {list} cannot be agent names", list = RESERVED.join(", "))]
+    Reserved(String),
+}
+
+/// Words that are route segments of the A2A dialect.
+const RESERVED: [&str; 4] = ["message", "tasks", "v1", "v0.3"];
+
+fn shown(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, TS)]
+        #[serde(try_from = "String")]
+        #[ts(type = "string")]
+        pub struct $name(#[schemars(with = "String")] Arc<str>);
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+        impl TryFrom<String> for $name {
+            type Error = BadName;
+            fn try_from(text: String) -> Result<Self, BadName> {
+                Self::parse(&text)
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name!(
+    /// A tool's name as its owner gave it. Vendors' aliases are made from it.
+    ToolName
+);
+name!(
+    /// An agent's name: part of URLs on several dialects.
+    AgentName
+);
+
+impl ToolName {
+    pub fn parse(text: &str) -> Result<Self, BadName> {
+        let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if text.is_empty() || text.len() > limits::TOOL_NAME || !text.chars().all(fine) {
+            return Err(BadName::Tool(shown(text)));
+        }
+        Ok(Self(Arc::from(text)))
+    }
+}
+
+impl AgentName {
+    pub fn parse(text: &str) -> Result<Self, BadName> {
+        let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let starts = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !starts || text.len() > limits::AGENT_NAME || !text.chars().all(fine) {
+            return Err(BadName::Agent(shown(text)));
+        }
+        if RESERVED.contains(&text) {
+            return Err(BadName::Reserved(text.to_owned()));
+        }
+        Ok(Self(Arc::from(text)))
+    }
+}

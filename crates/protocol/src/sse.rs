@@ -1,0 +1,105 @@
+//! Splits a byte stream into server-sent events, at any cut.
+
+/// One event of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SseEvent {
+    pub id: Option<String>,
+    pub event: Option<String>,
+    pub data: String,
+}
+
+/// An event or line larger than allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the stream is larger than {limit} bytes")]
+pub struct TooLarge {
+    pub limit: usize,
+}
+
+/// Takes bytes in, gives events out. Knows CRLF, CR and LF, comments, several
+/// data lines, and a byte order mark at the start.
+#[derive(Debug)]
+pub struct SseSplitter {
+    line: Vec<u8>,
+    event: SseEvent,
+    has_data: bool,
+    /// The last byte was CR: a following LF belongs to it.
+    after_cr: bool,
+    first_line: bool,
+    limit: usize,
+}
+
+impl SseSplitter {
+    /// Refuses events larger than `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            line: Vec::new(),
+            event: SseEvent::default(),
+            has_data: false,
+            after_cr: false,
+            first_line: true,
+            limit,
+        }
+    }
+
+    /// Feeds bytes and appends the events that are complete.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<SseEvent>) -> Result<(), TooLarge> {
+        let mut rest = bytes;
+        while let Some(&first) = rest.first() {
+            if std::mem::take(&mut self.after_cr) && first == b'\n' {
+                rest = &rest[1..];
+                continue;
+            }
+            let Some(end) = rest.iter().position(|b| matches!(b, b'\n' | b'\r')) else {
+                self.line.extend_from_slice(rest);
+                return self.check_size();
+            };
+            self.line.extend_from_slice(&rest[..end]);
+            self.check_size()?;
+            self.after_cr = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            self.end_line(out);
+        }
+        Ok(())
+    }
+
+    fn check_size(&self) -> Result<(), TooLarge> {
+        if self.line.len() + self.event.data.len() > self.limit {
+            return Err(TooLarge { limit: self.limit });
+        }
+        Ok(())
+    }
+
+    fn end_line(&mut self, out: &mut Vec<SseEvent>) {
+        let bytes = std::mem::take(&mut self.line);
+        let mut line = String::from_utf8_lossy(&bytes).into_owned();
+        if std::mem::take(&mut self.first_line)
+            && let Some(rest) = line.strip_prefix('\u{feff}')
+        {
+            line = rest.to_owned();
+        }
+        if line.is_empty() {
+            let event = std::mem::take(&mut self.event);
+            if std::mem::take(&mut self.has_data) {
+                out.push(event);
+            }
+            return;
+        }
+        let (field, value) = match line.split_once(':') {
+            Some(("", _)) => return,
+            Some((field, value)) => (field, value.strip_prefix(' ').unwrap_or(value)),
+            None => (line.as_str(), ""),
+        };
+        match field {
+            "data" => {
+                if self.has_data {
+                    self.event.data.push('\n');
+                }
+                self.has_data = true;
+                self.event.data.push_str(value);
+            }
+            "event" => self.event.event = Some(value.to_owned()),
+            "id" => self.event.id = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+}

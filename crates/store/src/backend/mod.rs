@@ -1,0 +1,4 @@
+//! The two databases behind [`crate::Store`].
+
+pub(crate) mod postgres;
+pub(crate) mod sqlite;

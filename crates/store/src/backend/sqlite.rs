@@ -1,0 +1,273 @@
+//! SQLite: one writer thread with group commit, and a few reader threads.
+//!
+//! Each write is a savepoint in its group, so a conflict fails only itself.
+//! Callers hear of success after COMMIT, never before.
+
+use std::fs::File;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+use toolyard_protocol::Timestamp;
+
+use crate::clock::Clock;
+use crate::error::{OpenError, StoreError};
+use crate::feed::Feed;
+use crate::tx::{Touched, Tx};
+
+/// Writes in one group at most.
+const GROUP: usize = 256;
+/// Writes that wait for the writer before callers do.
+const QUEUE: usize = 1024;
+const READERS: usize = 2;
+
+/// A write that ran inside the group and waits for the commit.
+struct Ran {
+    touched: Vec<Touched>,
+    reply: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
+}
+
+type Job = Box<dyn FnOnce(&mut Connection, Timestamp) -> Ran + Send>;
+type ReadJob = Box<dyn FnOnce(&mut Connection, Timestamp) + Send>;
+
+#[derive(Debug)]
+pub(crate) struct Sqlite {
+    writer: mpsc::Sender<Job>,
+    readers: Vec<mpsc::Sender<ReadJob>>,
+    next_reader: AtomicUsize,
+    threads: std::sync::Mutex<Vec<JoinHandle<()>>>,
+    /// Held as long as the database is open; the system frees it with the process.
+    _lock: Option<File>,
+}
+
+impl Sqlite {
+    /// Opens `<folder>/toolyard.db` and takes the folder's lock.
+    pub(crate) fn open(folder: &Path, clock: Arc<dyn Clock>, feed: Feed) -> Result<Self, OpenError> {
+        let lock = take_lock(folder)?;
+        let path = folder.join("toolyard.db");
+        let open = || connect(&path);
+        let mut first = open()?;
+        crate::migrate::sqlite(&mut first)?;
+        let mut threads = Vec::new();
+        let writer = spawn_writer(first, clock.clone(), feed, &mut threads)?;
+        let mut readers = Vec::new();
+        for i in 0..READERS {
+            let conn = open()?;
+            readers.push(spawn_reader(i, conn, clock.clone(), &mut threads)?);
+        }
+        Ok(Self {
+            writer,
+            readers,
+            next_reader: AtomicUsize::new(0),
+            threads: std::sync::Mutex::new(threads),
+            _lock: Some(lock),
+        })
+    }
+
+    pub(crate) async fn write<T, E, F>(&self, op: F) -> Result<T, E>
+    where
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel::<Result<T, E>>();
+        let job: Job = Box::new(move |conn, now| {
+            let (result, touched) = run_in_savepoint(conn, now, op);
+            let reply = Box::new(move |committed: Result<(), StoreError>| {
+                let whole = match committed {
+                    Ok(()) => result,
+                    // The operation's own refusal stands whatever became of the group.
+                    Err(lost) => result.and_then(|_| Err(E::from(lost))),
+                };
+                let _ = answer.send(whole);
+            });
+            Ran { touched, reply }
+        });
+        self.writer.send(job).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+
+    pub(crate) async fn read<T, E, F>(&self, op: F) -> Result<T, E>
+    where
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel::<Result<T, E>>();
+        let job: ReadJob = Box::new(move |conn, now| {
+            let mut tx = Tx::sqlite(conn, now);
+            let _ = answer.send(poll_once(op(&mut tx)));
+        });
+        let i = self.next_reader.fetch_add(1, Ordering::Relaxed) % self.readers.len();
+        self.readers[i].send(job).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+
+    /// Lets queued writes finish, then closes the files.
+    pub(crate) async fn close(self) {
+        let Self { writer, readers, threads, .. } = self;
+        drop(writer);
+        drop(readers);
+        let threads = threads.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _ = tokio::task::spawn_blocking(move || threads.into_iter().for_each(|t| drop(t.join()))).await;
+    }
+}
+
+fn gone() -> StoreError {
+    StoreError::Unavailable("the database is closed".into())
+}
+
+fn take_lock(folder: &Path) -> Result<File, OpenError> {
+    let name = || folder.display().to_string();
+    let unusable = |e: std::io::Error| OpenError::Folder { folder: name(), why: e.to_string() };
+    std::fs::create_dir_all(folder).map_err(unusable)?;
+    let lock = File::create(folder.join("lock")).map_err(unusable)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(std::fs::TryLockError::WouldBlock) => Err(OpenError::Locked { folder: name() }),
+        Err(std::fs::TryLockError::Error(e)) => Err(unusable(e)),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that opens SQLite")]
+fn connect(path: &Path) -> Result<Connection, OpenError> {
+    let failed =
+        |e: rusqlite::Error| OpenError::Database { what: path.display().to_string(), why: e.to_string() };
+    let conn = Connection::open(path).map_err(failed)?;
+    conn.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
+    conn.set_prepared_statement_cache_capacity(256);
+    // FULL: an acknowledged event survives a power cut.
+    conn.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;")
+        .map_err(failed)?;
+    Ok(conn)
+}
+
+fn thread(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    std::thread::Builder::new()
+        .name(name)
+        .spawn(body)
+        .map_err(|e| OpenError::Database { what: "thread".to_owned(), why: e.to_string() })
+}
+
+fn spawn_reader(
+    i: usize,
+    mut conn: Connection,
+    clock: Arc<dyn Clock>,
+    threads: &mut Vec<JoinHandle<()>>,
+) -> Result<mpsc::Sender<ReadJob>, OpenError> {
+    let (send, mut jobs) = mpsc::channel::<ReadJob>(QUEUE);
+    threads.push(thread(format!("sqlite-read-{i}"), move || {
+        while let Some(job) = jobs.blocking_recv() {
+            // A panic in one reading must not take the others with it.
+            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                // One snapshot for all statements of the job.
+                let _ = conn.execute_batch("BEGIN");
+                job(&mut conn, clock.now());
+            }));
+            let _ = conn.execute_batch("COMMIT");
+        }
+    })?);
+    Ok(send)
+}
+
+fn spawn_writer(
+    mut conn: Connection,
+    clock: Arc<dyn Clock>,
+    feed: Feed,
+    threads: &mut Vec<JoinHandle<()>>,
+) -> Result<mpsc::Sender<Job>, OpenError> {
+    let (send, mut jobs) = mpsc::channel::<Job>(QUEUE);
+    threads.push(thread("sqlite-write".to_owned(), move || {
+        let mut group = Vec::with_capacity(GROUP);
+        loop {
+            if jobs.blocking_recv_many(&mut group, GROUP) == 0 {
+                return;
+            }
+            commit_group(&mut conn, &mut group, clock.now(), &feed);
+        }
+    })?);
+    Ok(send)
+}
+
+fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, feed: &Feed) {
+    let mut ran = Vec::with_capacity(group.len());
+    let begun = conn.execute_batch("BEGIN IMMEDIATE").map_err(StoreError::from);
+    let outcome = begun.and_then(|()| {
+        for job in group.drain(..) {
+            ran.push(job(conn, now));
+            crate::failpoint!("group.mid_savepoint");
+            // SQLITE_FULL ends the whole transaction on its own. What follows
+            // would then commit by itself although its caller hears "failed".
+            if conn.is_autocommit() {
+                return Err(StoreError::Full("the transaction was ended by the database".into()));
+            }
+        }
+        crate::failpoint!("group.before_commit");
+        Ok(conn.execute_batch("COMMIT")?)
+    });
+    crate::failpoint!("group.after_commit");
+    match outcome {
+        Ok(()) => {
+            for done in ran {
+                feed.publish(&done.touched);
+                (done.reply)(Ok(()));
+            }
+        }
+        Err(why) => {
+            let _ = conn.execute_batch("ROLLBACK");
+            let text = why.to_string();
+            let again = || match &why {
+                StoreError::Full(_) => StoreError::Full(text.clone().into()),
+                StoreError::Unavailable(_)
+                | StoreError::Exists(_)
+                | StoreError::Undecodable(_)
+                | StoreError::Broken(_) => StoreError::Unavailable(text.clone().into()),
+            };
+            ran.into_iter().for_each(|done| (done.reply)(Err(again())));
+            // Jobs that did not run are dropped: their callers hear "unavailable".
+            group.clear();
+        }
+    }
+}
+
+fn run_in_savepoint<T, E, F>(conn: &mut Connection, now: Timestamp, op: F) -> (Result<T, E>, Vec<Touched>)
+where
+    F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, E>>,
+    E: From<StoreError>,
+{
+    if let Err(e) = conn.execute_batch("SAVEPOINT job") {
+        return (Err(E::from(e.into())), Vec::new());
+    }
+    let ran = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let mut tx = Tx::sqlite(conn, now);
+        let result = poll_once(op(&mut tx));
+        (result, tx.touched)
+    }));
+    let (result, touched) = ran.unwrap_or_else(|_| {
+        (Err(E::from(StoreError::broken("an operation on the database panicked"))), Vec::new())
+    });
+    match result {
+        Ok(value) => match conn.execute_batch("RELEASE job") {
+            Ok(()) => (Ok(value), touched),
+            Err(e) => (Err(E::from(e.into())), Vec::new()),
+        },
+        Err(refused) => {
+            let _ = conn.execute_batch("ROLLBACK TO job; RELEASE job");
+            (Err(refused), Vec::new())
+        }
+    }
+}
+
+/// SQLite answers at once, so an operation on it is ready when it is first polled.
+fn poll_once<T, E: From<StoreError>>(op: BoxFuture<'_, Result<T, E>>) -> Result<T, E> {
+    op.now_or_never().unwrap_or_else(|| {
+        Err(E::from(StoreError::broken("an operation waited for something outside the database")))
+    })
+}

@@ -1,0 +1,193 @@
+//! Tells readers on this node what is new. News never carries truth: the log
+//! does. Missing all of it costs a reader at most one poll.
+//!
+//! A hub exists while somebody reads the run or a step of it streams, so a
+//! waiting run costs no memory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{broadcast, watch};
+use toolyard_protocol::delta::Delta;
+use toolyard_protocol::{RunId, SpaceId};
+
+use crate::so_far::StepSoFar;
+use crate::tx::Touched;
+
+/// Deltas a reader may lag behind before it must join again.
+const BACKLOG: usize = 1024;
+
+/// The in-process feed. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Feed(Arc<Mutex<Hubs>>);
+
+#[derive(Debug, Default)]
+struct Hubs {
+    runs: HashMap<RunId, Hub>,
+    spaces: HashMap<SpaceId, Hub>,
+}
+
+#[derive(Debug)]
+struct Hub {
+    /// The newest committed seq of a run; of a space, a count of its news.
+    committed: watch::Sender<i64>,
+    deltas: broadcast::Sender<Arc<Delta>>,
+    so_far: HashMap<RunId, StepSoFar>,
+}
+
+impl Hub {
+    fn new() -> Self {
+        Self {
+            committed: watch::Sender::new(0),
+            deltas: broadcast::Sender::new(BACKLOG),
+            so_far: HashMap::new(),
+        }
+    }
+    fn is_idle(&self) -> bool {
+        self.so_far.is_empty() && self.deltas.receiver_count() == 0 && self.committed.receiver_count() == 0
+    }
+    fn join(&self, seat: Seat) -> Joined {
+        Joined {
+            committed: self.committed.subscribe(),
+            deltas: self.deltas.subscribe(),
+            so_far: self.so_far.values().cloned().collect(),
+            _seat: seat,
+        }
+    }
+    fn delta(&mut self, delta: &Arc<Delta>) {
+        self.so_far.entry(delta.run.clone()).or_insert_with(|| StepSoFar::start(delta)).add(delta);
+        // Nobody listening is fine.
+        let _ = self.deltas.send(delta.clone());
+    }
+    /// The whole reply is in the log: the step so far is no longer needed.
+    fn forget_replied(&mut self, news: &Touched) {
+        if let (Some(run), Some(step)) = (&news.run, news.replied)
+            && self.so_far.get(run).is_some_and(|s| s.step <= step)
+        {
+            self.so_far.remove(run);
+        }
+    }
+}
+
+/// A reader's ear, and what of the current steps it missed.
+#[derive(Debug)]
+pub struct Joined {
+    pub committed: watch::Receiver<i64>,
+    pub deltas: broadcast::Receiver<Arc<Delta>>,
+    pub so_far: Vec<StepSoFar>,
+    // Last, so that the receivers are gone when it looks for idle hubs.
+    _seat: Seat,
+}
+
+/// Hears of commits to one run.
+#[derive(Debug)]
+pub struct Watch {
+    pub committed: watch::Receiver<i64>,
+    _seat: Seat,
+}
+
+/// Clears the hub away when its last listener leaves.
+#[derive(Debug)]
+struct Seat {
+    feed: Feed,
+    run: Option<RunId>,
+    space: Option<SpaceId>,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.feed.hubs().sweep(self.run.as_ref(), self.space.as_ref());
+    }
+}
+
+impl Feed {
+    fn hubs(&self) -> std::sync::MutexGuard<'_, Hubs> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Listens to a run. Join first, then read the log: so nothing falls between.
+    pub fn join_run(&self, run: &RunId) -> Joined {
+        let seat = Seat { feed: self.clone(), run: Some(run.clone()), space: None };
+        self.hubs().runs.entry(run.clone()).or_insert_with(Hub::new).join(seat)
+    }
+
+    /// Hears of a run's commits only, as its worker does.
+    pub fn watch_run(&self, run: &RunId) -> Watch {
+        let seat = Seat { feed: self.clone(), run: Some(run.clone()), space: None };
+        let mut hubs = self.hubs();
+        let hub = hubs.runs.entry(run.clone()).or_insert_with(Hub::new);
+        Watch { committed: hub.committed.subscribe(), _seat: seat }
+    }
+
+    /// Listens to all runs and messages of a space.
+    pub fn join_space(&self, space: &SpaceId) -> Joined {
+        let seat = Seat { feed: self.clone(), run: None, space: Some(space.clone()) };
+        self.hubs().spaces.entry(space.clone()).or_insert_with(Hub::new).join(seat)
+    }
+
+    /// Streams a piece to whoever listens.
+    pub fn delta(&self, space: Option<&SpaceId>, delta: Delta) {
+        let delta = Arc::new(delta);
+        let mut hubs = self.hubs();
+        hubs.runs.entry(delta.run.clone()).or_insert_with(Hub::new).delta(&delta);
+        if let Some(space) = space {
+            hubs.spaces.entry(space.clone()).or_insert_with(Hub::new).delta(&delta);
+        }
+    }
+
+    /// Forgets an unfinished step: its worker stopped, a new attempt starts over.
+    pub fn forget(&self, run: &RunId, space: Option<&SpaceId>) {
+        let mut hubs = self.hubs();
+        if let Some(hub) = hubs.runs.get_mut(run) {
+            hub.so_far.remove(run);
+        }
+        if let Some(hub) = space.and_then(|s| hubs.spaces.get_mut(s)) {
+            hub.so_far.remove(run);
+        }
+        hubs.sweep(Some(run), space);
+    }
+
+    /// Tells of commits, once they are durable.
+    pub(crate) fn publish(&self, touched: &[Touched]) {
+        if touched.is_empty() {
+            return;
+        }
+        let mut hubs = self.hubs();
+        for news in touched {
+            if let Some(hub) = news.run.as_ref().and_then(|run| hubs.runs.get_mut(run)) {
+                hub.forget_replied(news);
+                hub.committed.send_modify(|at| *at = (*at).max(news.seq));
+            }
+            if let Some(hub) = news.space.as_ref().and_then(|space| hubs.spaces.get_mut(space)) {
+                hub.forget_replied(news);
+                hub.committed.send_modify(|n| *n = n.wrapping_add(1));
+            }
+            hubs.sweep(news.run.as_ref(), news.space.as_ref());
+        }
+        crate::failpoint!("feed.after_publish");
+    }
+
+    /// How many hubs are in memory: waiting runs have none.
+    pub fn len(&self) -> usize {
+        let hubs = self.hubs();
+        hubs.runs.len() + hubs.spaces.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Hubs {
+    fn sweep(&mut self, run: Option<&RunId>, space: Option<&SpaceId>) {
+        if let Some(run) = run
+            && self.runs.get(run).is_some_and(Hub::is_idle)
+        {
+            self.runs.remove(run);
+        }
+        if let Some(space) = space
+            && self.spaces.get(space).is_some_and(Hub::is_idle)
+        {
+            self.spaces.remove(space);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The only SQL: what the gateway remembers, on SQLite or PostgreSQL.
+//!
+//! [`Store`] opens a database and runs transactions. What happens inside one
+//! is composed by the caller from the table modules: [`runs`], [`log`],
+//! [`waits`] and so on, each a few functions over a [`Tx`]. This crate knows
+//! the shape of rows, never why they change.
+
+mod backend;
+mod clock;
+mod error;
+pub mod failpoint;
+mod feed;
+mod migrate;
+mod so_far;
+mod store;
+mod tx;
+
+pub mod agents;
+pub mod audit;
+pub mod blobs;
+pub mod clients;
+pub mod entities;
+pub mod grants;
+pub mod idempotency;
+pub mod keys;
+pub mod log;
+pub mod messages;
+pub mod nodes;
+pub mod outbox;
+pub mod runs;
+pub mod spaces;
+pub mod waits;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use error::{OpenError, StoreError};
+pub use feed::{Feed, Joined, Watch};
+pub use migrate::known_version;
+pub use so_far::StepSoFar;
+pub use store::{DatabaseUrl, Settings, Store};
+pub use tx::{Row, Touched, Tx};

@@ -1,0 +1,288 @@
+//! The log of a run: append and read.
+//!
+//! A *worker append* names its epoch, owner and the seq it has seen; a *fact
+//! append* comes from any node under the run's lock. Both keep the ledger and
+//! the run row in step with the events, in one transaction.
+
+use toolyard_protocol::event::Event;
+use toolyard_protocol::run::RunStatus;
+use toolyard_protocol::wait::LedgerChange;
+use toolyard_protocol::{ErrorCode, RunId, SpaceId, TenantId, Timestamp};
+
+use crate::error::StoreError;
+use crate::runs::{After, Owner, RunRow};
+use crate::tx::{Touched, Tx, args};
+use crate::{spaces, waits};
+
+/// An event with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Logged {
+    pub seq: i64,
+    pub at: Timestamp,
+    pub event: Event,
+}
+
+/// An append by the run's owner.
+#[derive(Debug, Clone)]
+pub struct Append<'a> {
+    pub tenant: &'a TenantId,
+    pub run: &'a RunId,
+    pub root: &'a RunId,
+    pub space: Option<&'a SpaceId>,
+    pub epoch: i64,
+    pub owner: &'a Owner,
+    /// The last seq that the worker has folded.
+    pub expected: i64,
+    pub events: &'a [Event],
+    pub after: &'a After,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// Facts came in between: fold them and ask the engine again.
+    #[error("expected seq {expected}, found {actual}")]
+    Conflict { expected: i64, actual: i64 },
+    /// Somebody else owns the run now, or nobody: stop.
+    #[error("the run is owned at epoch {held}")]
+    Fenced { held: i64 },
+    #[error("the run is gone")]
+    Gone,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Where an append ended up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    pub seq: i64,
+    pub at: Timestamp,
+}
+
+/// Appends what the worker decided, if it still may.
+pub async fn append(tx: &mut Tx<'_>, append: &Append<'_>) -> Result<Appended, AppendError> {
+    let now = tx.now().await?;
+    let count = i64::try_from(append.events.len()).unwrap_or(i64::MAX);
+    let last = append.expected + count;
+    let token = append.owner.token();
+    let keeps = (!append.after.release).then_some(token.as_str());
+    let moved = tx
+        .exec(
+            "UPDATE runs SET last_seq = $1, status = $2, reason = $3, owner = $4, live = $5, error = $6, recoveries = 0, updated_at = $7 \
+             WHERE tenant = $8 AND id = $9 AND epoch = $10 AND last_seq = $11 AND owner = $12",
+            args![
+                last,
+                append.after.status.as_str(),
+                append.after.reason_text().as_deref(),
+                keeps,
+                !append.after.status.is_final(),
+                append.after.error.map(ErrorCode::as_str),
+                now,
+                append.tenant.as_str(),
+                append.run.as_str(),
+                append.epoch,
+                append.expected,
+                &token,
+            ],
+        )
+        .await?;
+    if moved == 0 {
+        return Err(refusal(tx, append, &token).await?);
+    }
+    let place = Place { tenant: append.tenant, run: append.run, root: append.root, space: append.space };
+    write_events(tx, &place, append.expected, append.events, now).await?;
+    Ok(Appended { seq: last, at: now })
+}
+
+async fn refusal(tx: &mut Tx<'_>, append: &Append<'_>, token: &str) -> Result<AppendError, StoreError> {
+    let found = tx
+        .one(
+            "SELECT epoch, last_seq, owner FROM runs WHERE tenant = $1 AND id = $2",
+            args![append.tenant.as_str(), append.run.as_str()],
+            |r| Ok((r.int(0)?, r.int(1)?, r.opt_text(2)?)),
+        )
+        .await?;
+    Ok(match found {
+        None => AppendError::Gone,
+        // A released run is fenced too: with an unchanged epoch it would look like a conflict for ever.
+        Some((held, _, owner)) if held != append.epoch || owner.as_deref() != Some(token) => {
+            AppendError::Fenced { held }
+        }
+        Some((_, actual, _)) => AppendError::Conflict { expected: append.expected, actual },
+    })
+}
+
+/// What a fact does to the run's ownership.
+#[derive(Debug, Clone, Copy)]
+pub enum Wake<'a> {
+    /// Nothing: the run stays with its owner, or stays parked.
+    No,
+    /// A parked run becomes runnable. With an owner it starts there at once,
+    /// without one it is queued.
+    Yes(Option<&'a Owner>),
+}
+
+/// What a fact append did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FactAppended {
+    pub seq: i64,
+    pub at: Timestamp,
+    /// The epoch that the given owner now holds, if the fact made it the owner.
+    pub assigned: Option<i64>,
+}
+
+/// Appends a fact to a run that this transaction holds (see [`crate::runs::lock`]).
+pub async fn append_fact(
+    tx: &mut Tx<'_>,
+    run: &RunRow,
+    events: &[Event],
+    wake: Wake<'_>,
+) -> Result<FactAppended, StoreError> {
+    let now = tx.now().await?;
+    let last = run.last_seq + i64::try_from(events.len()).unwrap_or(i64::MAX);
+    // A run that somebody works on hears of the fact by itself.
+    let wakes = run.owner.is_none() && !run.status.is_final() && run.status != RunStatus::Queued;
+    let (owner, epoch, status, wake_at) = match wake {
+        Wake::Yes(Some(owner)) if wakes => (Some(owner.token()), run.epoch + 1, RunStatus::Running, None),
+        Wake::Yes(None) if wakes => (None, run.epoch, RunStatus::Queued, Some(now)),
+        Wake::Yes(_) | Wake::No => {
+            let queued = (run.status == RunStatus::Queued).then_some(run.updated_at);
+            (run.owner.clone(), run.epoch, run.status, queued)
+        }
+    };
+    let reason = (status == run.status).then_some(run.reason).flatten();
+    let after = After { status, reason, release: false, error: None };
+    tx.exec(
+        "UPDATE runs SET last_seq = $1, owner = $2, epoch = $3, status = $4, reason = $5, wake_at = $6, updated_at = $7 WHERE tenant = $8 AND id = $9",
+        args![
+            last,
+            owner.as_deref(),
+            epoch,
+            status.as_str(),
+            after.reason_text().as_deref(),
+            wake_at,
+            now,
+            run.tenant.as_str(),
+            run.id.as_str()
+        ],
+    )
+    .await?;
+    let place = Place { tenant: &run.tenant, run: &run.id, root: &run.root, space: run.space.as_ref() };
+    write_events(tx, &place, run.last_seq, events, now).await?;
+    Ok(FactAppended { seq: last, at: now, assigned: (epoch != run.epoch).then_some(epoch) })
+}
+
+pub(crate) struct Place<'a> {
+    pub(crate) tenant: &'a TenantId,
+    pub(crate) run: &'a RunId,
+    pub(crate) root: &'a RunId,
+    pub(crate) space: Option<&'a SpaceId>,
+}
+
+async fn write_events(
+    tx: &mut Tx<'_>,
+    place: &Place<'_>,
+    after: i64,
+    events: &[Event],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let first_pos = match place.space {
+        Some(space) => Some(spaces::take_positions(tx, place.tenant, space, events.len()).await?),
+        None => None,
+    };
+    let mut replied = None;
+    for (i, event) in (0_i64..).zip(events) {
+        let seq = after + 1 + i;
+        tx.exec(
+            "INSERT INTO events (tenant, run, seq, at, body, space, pos) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            args![
+                place.tenant.as_str(),
+                place.run.as_str(),
+                seq,
+                now,
+                &event.encode(),
+                place.space.map(SpaceId::as_str),
+                first_pos.map(|p| p + i)
+            ],
+        )
+        .await?;
+        if let Some(change) = LedgerChange::of(event) {
+            waits::apply(tx, place, &change, seq, now).await?;
+        }
+        if let Event::ModelReplied(reply) = event {
+            replied = Some(reply.step);
+        }
+    }
+    tx.touched.push(Touched {
+        tenant: place.tenant.clone(),
+        run: Some(place.run.clone()),
+        seq: after + i64::try_from(events.len()).unwrap_or(0),
+        space: place.space.cloned(),
+        replied,
+    });
+    Ok(())
+}
+
+/// Events after a position, in order.
+pub async fn read(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<Logged>, StoreError> {
+    let rows = tx
+        .all(
+            "SELECT seq, at, body FROM events WHERE tenant = $1 AND run = $2 AND seq > $3 ORDER BY seq LIMIT $4",
+            args![tenant.as_str(), run.as_str(), after, i64::from(limit)],
+            |r| Ok((r.int(0)?, r.time(1)?, r.text(2)?)),
+        )
+        .await?;
+    rows.into_iter().map(|(seq, at, body)| Ok(Logged { seq, at, event: Event::decode(&body)? })).collect()
+}
+
+/// One event of a run.
+pub async fn event(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    seq: i64,
+) -> Result<Option<Event>, StoreError> {
+    let body = tx
+        .one(
+            "SELECT body FROM events WHERE tenant = $1 AND run = $2 AND seq = $3",
+            args![tenant.as_str(), run.as_str(), seq],
+            |r| r.text(0),
+        )
+        .await?;
+    Ok(body.map(|b| Event::decode(&b)).transpose()?)
+}
+
+/// An event of a space, in the space's order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpaceEvent {
+    pub pos: i64,
+    pub run: RunId,
+    pub logged: Logged,
+}
+
+/// Events of a space's runs after a position of the space.
+pub async fn read_space(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<SpaceEvent>, StoreError> {
+    let rows = tx
+        .all(
+            "SELECT pos, run, seq, at, body FROM events WHERE tenant = $1 AND space = $2 AND pos > $3 ORDER BY pos LIMIT $4",
+            args![tenant.as_str(), space.as_str(), after, i64::from(limit)],
+            |r| Ok((r.int(0)?, r.parsed(1, RunId::parse)?, r.int(2)?, r.time(3)?, r.text(4)?)),
+        )
+        .await?;
+    rows.into_iter()
+        .map(|(pos, run, seq, at, body)| {
+            Ok(SpaceEvent { pos, run, logged: Logged { seq, at, event: Event::decode(&body)? } })
+        })
+        .collect()
+}

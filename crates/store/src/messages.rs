@@ -1,0 +1,190 @@
+//! Messages of spaces, stored as ready JSON.
+
+use serde_json::Value;
+use toolyard_protocol::message::{Message, Part, Speaker};
+use toolyard_protocol::{BranchId, EntityId, MessageId, RunId, SpaceId, TenantId};
+
+use crate::error::StoreError;
+use crate::spaces;
+use crate::tx::{Row, Touched, Tx, args};
+
+/// A message before it has a place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewMessage {
+    pub id: MessageId,
+    pub speaker: Speaker,
+    pub entity: Option<EntityId>,
+    pub run: Option<RunId>,
+    pub branch: BranchId,
+    pub parts: Vec<Part>,
+    pub show_reasoning: bool,
+    pub metadata: Option<Value>,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT space, pos, id, speaker, entity, run, branch, parts, show_reasoning, metadata, created_at FROM messages ",
+            $rest
+        )
+    };
+}
+
+fn row(r: &Row<'_>) -> Result<Message, StoreError> {
+    Ok(Message {
+        space: r.parsed(0, SpaceId::parse)?,
+        seq: r.int(1)?,
+        id: r.parsed(2, MessageId::parse)?,
+        speaker: r.parsed(3, |t| Speaker::parse(t).ok_or("not a speaker"))?,
+        entity: r.opt_parsed(4, EntityId::parse)?,
+        run: r.opt_parsed(5, RunId::parse)?,
+        branch: r.parsed(6, BranchId::parse)?,
+        parts: r.parsed(7, |t| serde_json::from_str(t))?,
+        show_reasoning: r.flag(8)?,
+        metadata: r.json(9)?,
+        created_at: r.time(10)?,
+    })
+}
+
+/// Adds a message at the end of its space.
+pub async fn insert(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    message: NewMessage,
+) -> Result<Message, StoreError> {
+    let now = tx.now().await?;
+    let pos = spaces::take_positions(tx, tenant, space, 1).await?;
+    write(tx, tenant, space, pos, &message).await?;
+    tx.touched.push(Touched {
+        tenant: tenant.clone(),
+        run: None,
+        seq: pos,
+        space: Some(space.clone()),
+        replied: None,
+    });
+    Ok(Message {
+        id: message.id,
+        space: space.clone(),
+        seq: pos,
+        speaker: message.speaker,
+        entity: message.entity,
+        run: message.run,
+        branch: message.branch,
+        parts: message.parts,
+        show_reasoning: message.show_reasoning,
+        metadata: message.metadata,
+        created_at: now,
+    })
+}
+
+/// Writes the message of a run's turn: new at the end of the space, or with
+/// new parts at its old place.
+pub async fn upsert(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    message: &NewMessage,
+) -> Result<(), StoreError> {
+    let parts = serde_json::to_string(&message.parts).unwrap_or_default();
+    let changed = tx
+        .exec(
+            "UPDATE messages SET parts = $1 WHERE tenant = $2 AND id = $3",
+            args![&parts, tenant.as_str(), message.id.as_str()],
+        )
+        .await?;
+    if changed == 0 {
+        let pos = spaces::take_positions(tx, tenant, space, 1).await?;
+        write(tx, tenant, space, pos, message).await?;
+    }
+    Ok(())
+}
+
+async fn write(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    pos: i64,
+    message: &NewMessage,
+) -> Result<(), StoreError> {
+    let now = tx.now().await?;
+    let parts = serde_json::to_string(&message.parts).unwrap_or_default();
+    let metadata = message.metadata.as_ref().map(Value::to_string);
+    tx.exec(
+        "INSERT INTO messages (tenant, space, pos, id, speaker, entity, run, branch, parts, show_reasoning, metadata, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        args![
+            tenant.as_str(),
+            space.as_str(),
+            pos,
+            message.id.as_str(),
+            message.speaker.as_str(),
+            message.entity.as_ref().map(EntityId::as_str),
+            message.run.as_ref().map(RunId::as_str),
+            message.branch.as_str(),
+            &parts,
+            message.show_reasoning,
+            metadata.as_deref(),
+            now
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+/// A page of a space: after a position upwards, or before one downwards. The
+/// answer is always in the space's order.
+pub async fn page(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    after: Option<i64>,
+    before: Option<i64>,
+    limit: u32,
+) -> Result<Vec<Message>, StoreError> {
+    let bounds = args![
+        tenant.as_str(),
+        space.as_str(),
+        after.unwrap_or(0),
+        before.unwrap_or(i64::MAX),
+        i64::from(limit)
+    ];
+    if after.is_some() {
+        return tx
+            .all(
+                select!("WHERE tenant = $1 AND space = $2 AND pos > $3 AND pos < $4 ORDER BY pos LIMIT $5"),
+                bounds,
+                row,
+            )
+            .await;
+    }
+    let mut newest = tx
+        .all(
+            select!("WHERE tenant = $1 AND space = $2 AND pos > $3 AND pos < $4 ORDER BY pos DESC LIMIT $5"),
+            bounds,
+            row,
+        )
+        .await?;
+    newest.reverse();
+    Ok(newest)
+}
+
+pub async fn get(tx: &mut Tx<'_>, tenant: &TenantId, id: &MessageId) -> Result<Option<Message>, StoreError> {
+    tx.one(select!("WHERE tenant = $1 AND id = $2"), args![tenant.as_str(), id.as_str()], row).await
+}
+
+/// What a model reads of a branch: its messages up to a position, oldest first.
+pub async fn history(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    branch: &BranchId,
+    up_to: i64,
+) -> Result<Vec<Message>, StoreError> {
+    tx.all(
+        select!("WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos <= $4 ORDER BY pos"),
+        args![tenant.as_str(), space.as_str(), branch.as_str(), up_to],
+        row,
+    )
+    .await
+}

@@ -1,0 +1,76 @@
+//! Brings a database to this release's schema, one numbered step at a time,
+//! each in its own transaction.
+
+use rusqlite::Connection;
+use sqlx::{AssertSqlSafe, PgPool, Row as _};
+
+use crate::error::OpenError;
+
+/// The steps, in order. A step never changes once released.
+const STEPS: &[&str] = &[include_str!("migrations/0001_spine.sql")];
+
+/// The schema version of this release.
+pub fn known_version() -> i64 {
+    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
+}
+
+fn dialect(step: &str, words: [(&str, &str); 3]) -> String {
+    words.iter().fold(step.to_owned(), |sql, (mark, word)| sql.replace(mark, word))
+}
+
+fn for_sqlite(step: &str) -> String {
+    dialect(step, [("@ROWLESS_HOT", " WITHOUT ROWID"), ("@ROWLESS", " WITHOUT ROWID"), ("@BLOB", "BLOB")])
+}
+
+fn for_postgres(step: &str) -> String {
+    // Rows of `runs` change often: room on their page keeps the updates there.
+    dialect(step, [("@ROWLESS_HOT", " WITH (fillfactor=70)"), ("@ROWLESS", ""), ("@BLOB", "BYTEA")])
+}
+
+fn pending(found: i64) -> Result<impl Iterator<Item = (i64, &'static &'static str)>, OpenError> {
+    let known = known_version();
+    if found > known {
+        return Err(OpenError::TooNew { found, known });
+    }
+    Ok((1..).zip(STEPS).filter(move |(version, _)| *version > found))
+}
+
+pub(crate) fn sqlite(conn: &mut Connection) -> Result<(), OpenError> {
+    let failed =
+        |version: i64| move |e: rusqlite::Error| OpenError::Migration { version, why: e.to_string() };
+    let found: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed(0))?;
+    for (version, step) in pending(found)? {
+        let tx = conn.transaction().map_err(failed(version))?;
+        tx.execute_batch(&for_sqlite(step)).map_err(failed(version))?;
+        crate::failpoint!("migrate.mid");
+        tx.pragma_update(None, "user_version", version).map_err(failed(version))?;
+        tx.commit().map_err(failed(version))?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn postgres(pool: &PgPool) -> Result<(), OpenError> {
+    let failed = |version: i64| move |e: sqlx::Error| OpenError::Migration { version, why: e.to_string() };
+    let mut tx = pool.begin().await.map_err(failed(0))?;
+    // Two nodes that start at once migrate one after the other.
+    sqlx::query("SELECT pg_advisory_xact_lock(814720591)").execute(&mut *tx).await.map_err(failed(0))?;
+    sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(0))?;
+    let row = sqlx::query("SELECT coalesce(max(version), 0)::bigint FROM schema_version")
+        .fetch_one(&mut *tx)
+        .await
+        .map_err(failed(0))?;
+    let found: i64 = row.try_get(0).map_err(failed(0))?;
+    for (version, step) in pending(found)? {
+        sqlx::raw_sql(AssertSqlSafe(for_postgres(step))).execute(&mut *tx).await.map_err(failed(version))?;
+        crate::failpoint!("migrate.mid");
+        sqlx::query("INSERT INTO schema_version (version) VALUES ($1)")
+            .bind(version)
+            .execute(&mut *tx)
+            .await
+            .map_err(failed(version))?;
+    }
+    tx.commit().await.map_err(failed(0))
+}

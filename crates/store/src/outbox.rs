@@ -1,0 +1,62 @@
+//! What must leave the gateway because of a commit: written in that commit,
+//! delivered afterwards at least once, with the row's id as key.
+
+use serde_json::Value;
+use toolyard_protocol::{TenantId, Timestamp};
+
+use crate::error::StoreError;
+use crate::tx::{Tx, args};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parcel {
+    pub tenant: TenantId,
+    pub id: String,
+    pub kind: String,
+    pub payload: Value,
+    pub attempts: i64,
+}
+
+pub async fn put(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    id: &str,
+    kind: &str,
+    payload: &Value,
+) -> Result<(), StoreError> {
+    let now = tx.now().await?;
+    tx.exec(
+        "INSERT INTO outbox (tenant, id, kind, payload, attempts, due_at, created_at) VALUES ($1, $2, $3, $4, 0, $5, $5) ON CONFLICT (tenant, id) DO NOTHING",
+        args![tenant.as_str(), id, kind, &payload.to_string(), now],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Takes due parcels for a delivery attempt; each comes back at `retry_at`
+/// unless [`delivered`] is told.
+pub async fn take(tx: &mut Tx<'_>, retry_at: Timestamp, limit: u32) -> Result<Vec<Parcel>, StoreError> {
+    let now = tx.now().await?;
+    let sql = crate::tx::Sql {
+        sqlite: "UPDATE outbox SET attempts = attempts + 1, due_at = $1 WHERE (tenant, id) IN \
+                 (SELECT tenant, id FROM outbox WHERE due_at <= $2 ORDER BY due_at LIMIT $3) \
+                 RETURNING tenant, id, kind, payload, attempts",
+        postgres: "UPDATE outbox SET attempts = attempts + 1, due_at = $1 WHERE (tenant, id) IN \
+                   (SELECT tenant, id FROM outbox WHERE due_at <= $2 ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) \
+                   RETURNING tenant, id, kind, payload, attempts",
+    };
+    tx.all(sql, args![retry_at, now, i64::from(limit)], |r| {
+        Ok(Parcel {
+            tenant: r.parsed(0, TenantId::parse)?,
+            id: r.text(1)?,
+            kind: r.text(2)?,
+            payload: r.json(3)?.unwrap_or_default(),
+            attempts: r.int(4)?,
+        })
+    })
+    .await
+}
+
+pub async fn delivered(tx: &mut Tx<'_>, tenant: &TenantId, id: &str) -> Result<(), StoreError> {
+    tx.exec("DELETE FROM outbox WHERE tenant = $1 AND id = $2", args![tenant.as_str(), id]).await?;
+    Ok(())
+}

@@ -1,0 +1,327 @@
+//! Run rows: a projection of the log, plus who may advance it.
+
+use toolyard_protocol::run::{MessagePolicy, PauseReason, RunStatus};
+use toolyard_protocol::{AgentName, EntityId, ErrorCode, Hash, NodeId, RunId, SpaceId, TenantId, Timestamp};
+
+use crate::error::StoreError;
+use crate::tx::{Row, Sql, Tx, args};
+
+/// One life of one node. A restarted node is another owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    pub node: NodeId,
+    pub incarnation: String,
+}
+
+impl Owner {
+    pub fn token(&self) -> String {
+        format!("{}#{}", self.node, self.incarnation)
+    }
+}
+
+/// A run as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRow {
+    pub tenant: TenantId,
+    pub id: RunId,
+    pub space: Option<SpaceId>,
+    pub agent_entity: Option<EntityId>,
+    pub agent: AgentName,
+    pub agent_hash: Hash,
+    pub root: RunId,
+    pub parent: Option<RunId>,
+    pub triggered_by: Option<EntityId>,
+    pub depth: i64,
+    pub status: RunStatus,
+    pub reason: Option<PauseReason>,
+    pub on_message: MessagePolicy,
+    pub last_seq: i64,
+    pub epoch: i64,
+    /// The owner's token.
+    pub owner: Option<String>,
+    pub recoveries: i64,
+    pub error: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// What a new run row needs; its first events follow in the same transaction.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    pub tenant: TenantId,
+    pub id: RunId,
+    pub space: Option<SpaceId>,
+    pub agent_entity: Option<EntityId>,
+    pub agent: AgentName,
+    pub agent_hash: Hash,
+    pub root: RunId,
+    pub parent: Option<RunId>,
+    pub triggered_by: Option<EntityId>,
+    pub depth: i64,
+    pub on_message: MessagePolicy,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT tenant, id, space, agent_entity, agent, agent_hash, root, parent, triggered_by, depth, status, reason, on_message, last_seq, epoch, owner, recoveries, error, created_at, updated_at FROM runs ",
+            $rest
+        )
+    };
+}
+
+fn text_of<T: serde::Serialize>(value: T) -> Option<String> {
+    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned))
+}
+
+fn named<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    serde_json::from_value(serde_json::Value::String(text.to_owned()))
+}
+
+fn row(r: &Row<'_>) -> Result<RunRow, StoreError> {
+    Ok(RunRow {
+        tenant: r.parsed(0, TenantId::parse)?,
+        id: r.parsed(1, RunId::parse)?,
+        space: r.opt_parsed(2, SpaceId::parse)?,
+        agent_entity: r.opt_parsed(3, EntityId::parse)?,
+        agent: r.parsed(4, AgentName::parse)?,
+        agent_hash: r.parsed(5, |t| Hash::from_hex(t).ok_or("not a hash"))?,
+        root: r.parsed(6, RunId::parse)?,
+        parent: r.opt_parsed(7, RunId::parse)?,
+        triggered_by: r.opt_parsed(8, EntityId::parse)?,
+        depth: r.int(9)?,
+        status: r.parsed(10, |t| RunStatus::parse(t).ok_or("not a status"))?,
+        reason: r.opt_parsed(11, named)?,
+        on_message: r.parsed(12, named)?,
+        last_seq: r.int(13)?,
+        epoch: r.int(14)?,
+        owner: r.opt_text(15)?,
+        recoveries: r.int(16)?,
+        error: r.opt_text(17)?,
+        created_at: r.time(18)?,
+        updated_at: r.time(19)?,
+    })
+}
+
+/// Inserts a run without events: seq 0. With an owner it runs at once, else it
+/// is queued. At most one live run per (space, agent entity): a second one is
+/// refused with [`StoreError::Exists`].
+pub async fn insert(tx: &mut Tx<'_>, run: &NewRun, owner: Option<&Owner>) -> Result<RunRow, StoreError> {
+    let now = tx.now().await?;
+    let status = if owner.is_some() { RunStatus::Running } else { RunStatus::Queued };
+    let token = owner.map(Owner::token);
+    let on_message = text_of(run.on_message).unwrap_or_default();
+    tx.exec(
+        "INSERT INTO runs (tenant, id, space, agent_entity, agent, agent_hash, root, parent, triggered_by, depth, status, live, on_message, last_seq, epoch, owner, wake_at, recoveries, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1, $12, 0, 1, $13, $14, 0, $15, $15)",
+        args![
+            run.tenant.as_str(),
+            run.id.as_str(),
+            run.space.as_ref().map(SpaceId::as_str),
+            run.agent_entity.as_ref().map(EntityId::as_str),
+            run.agent.as_str(),
+            run.agent_hash.as_str(),
+            run.root.as_str(),
+            run.parent.as_ref().map(RunId::as_str),
+            run.triggered_by.as_ref().map(EntityId::as_str),
+            run.depth,
+            status.as_str(),
+            &on_message,
+            token.as_deref(),
+            if owner.is_some() { None } else { Some(now) },
+            now,
+        ],
+    )
+    .await?;
+    Ok(RunRow {
+        tenant: run.tenant.clone(),
+        id: run.id.clone(),
+        space: run.space.clone(),
+        agent_entity: run.agent_entity.clone(),
+        agent: run.agent.clone(),
+        agent_hash: run.agent_hash.clone(),
+        root: run.root.clone(),
+        parent: run.parent.clone(),
+        triggered_by: run.triggered_by.clone(),
+        depth: run.depth,
+        status,
+        reason: None,
+        on_message: run.on_message,
+        last_seq: 0,
+        epoch: 1,
+        owner: token,
+        recoveries: 0,
+        error: None,
+        created_at: now,
+        updated_at: now,
+    })
+}
+
+pub async fn get(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<Option<RunRow>, StoreError> {
+    tx.one(select!("WHERE tenant = $1 AND id = $2"), args![tenant.as_str(), run.as_str()], row).await
+}
+
+/// Reads a run and holds it until the transaction ends. Run rows are locked
+/// before waits, waits before spaces.
+pub async fn lock(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<Option<RunRow>, StoreError> {
+    let sql = Sql {
+        sqlite: select!("WHERE tenant = $1 AND id = $2"),
+        postgres: select!("WHERE tenant = $1 AND id = $2 FOR UPDATE"),
+    };
+    tx.one(sql, args![tenant.as_str(), run.as_str()], row).await
+}
+
+/// The live run of an agent in a space, held until the transaction ends.
+pub async fn lock_live(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    agent: &EntityId,
+) -> Result<Option<RunRow>, StoreError> {
+    let sql = Sql {
+        sqlite: select!("WHERE tenant = $1 AND space = $2 AND agent_entity = $3 AND live = 1"),
+        postgres: select!("WHERE tenant = $1 AND space = $2 AND agent_entity = $3 AND live = 1 FOR UPDATE"),
+    };
+    tx.one(sql, args![tenant.as_str(), space.as_str(), agent.as_str()], row).await
+}
+
+/// Newest first; `before` continues after the last row of a page.
+pub async fn list(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: Option<&SpaceId>,
+    status: Option<RunStatus>,
+    before: Option<&RunId>,
+    limit: u32,
+) -> Result<Vec<RunRow>, StoreError> {
+    tx.all(
+        select!(
+            "WHERE tenant = $1 AND ($2 = '' OR space = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR id < $4) ORDER BY id DESC LIMIT $5"
+        ),
+        args![
+            tenant.as_str(),
+            space.map_or("", SpaceId::as_str),
+            status.map_or("", RunStatus::as_str),
+            before.map_or("", RunId::as_str),
+            i64::from(limit)
+        ],
+        row,
+    )
+    .await
+}
+
+/// What the row says after an append.
+#[derive(Debug, Clone)]
+pub struct After {
+    pub status: RunStatus,
+    pub reason: Option<PauseReason>,
+    /// The owner lets go: the run is parked or finished.
+    pub release: bool,
+    pub error: Option<ErrorCode>,
+}
+
+impl After {
+    pub(crate) fn reason_text(&self) -> Option<String> {
+        self.reason.and_then(text_of)
+    }
+}
+
+/// A run that a node took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub epoch: i64,
+    /// Its former owner died in the middle.
+    pub recovered: bool,
+    pub recoveries: i64,
+}
+
+/// Takes up to `limit` runs: first those that wait in the queue, then those of
+/// dead nodes. Two statements, because one with OR reads the whole table.
+pub async fn claim(tx: &mut Tx<'_>, owner: &Owner, limit: u32) -> Result<Vec<Claimed>, StoreError> {
+    let now = tx.now().await?;
+    let token = owner.token();
+    let claimed = |recovered: bool| {
+        move |r: &Row<'_>| {
+            Ok(Claimed {
+                tenant: r.parsed(0, TenantId::parse)?,
+                run: r.parsed(1, RunId::parse)?,
+                epoch: r.int(2)?,
+                recovered,
+                recoveries: r.int(3)?,
+            })
+        }
+    };
+    let queued = Sql {
+        sqlite: "UPDATE runs SET owner = $1, epoch = epoch + 1, wake_at = NULL, status = 'running', updated_at = $2 \
+                 WHERE (tenant, id) IN (SELECT tenant, id FROM runs WHERE wake_at <= $2 ORDER BY wake_at LIMIT $3) \
+                 RETURNING tenant, id, epoch, recoveries",
+        postgres: "UPDATE runs SET owner = $1, epoch = epoch + 1, wake_at = NULL, status = 'running', updated_at = $2 \
+                   WHERE (tenant, id) IN (SELECT tenant, id FROM runs WHERE wake_at <= $2 ORDER BY wake_at LIMIT $3 FOR UPDATE SKIP LOCKED) \
+                   RETURNING tenant, id, epoch, recoveries",
+    };
+    let mut taken = tx.all(queued, args![&token, now, i64::from(limit)], claimed(false)).await?;
+    let room = i64::from(limit) - i64::try_from(taken.len()).unwrap_or(i64::MAX);
+    if room > 0 {
+        let orphans = Sql {
+            sqlite: "UPDATE runs SET owner = $1, epoch = epoch + 1, recoveries = recoveries + 1, updated_at = $2 \
+                     WHERE (tenant, id) IN (SELECT tenant, id FROM runs WHERE owner IS NOT NULL \
+                       AND owner NOT IN (SELECT id || '#' || incarnation FROM nodes WHERE until > $2) LIMIT $3) \
+                     RETURNING tenant, id, epoch, recoveries",
+            postgres: "UPDATE runs SET owner = $1, epoch = epoch + 1, recoveries = recoveries + 1, updated_at = $2 \
+                       WHERE (tenant, id) IN (SELECT tenant, id FROM runs WHERE owner IS NOT NULL \
+                         AND owner NOT IN (SELECT id || '#' || incarnation FROM nodes WHERE until > $2) LIMIT $3 FOR UPDATE SKIP LOCKED) \
+                       RETURNING tenant, id, epoch, recoveries",
+        };
+        taken.extend(tx.all(orphans, args![&token, now, room], claimed(true)).await?);
+    }
+    Ok(taken)
+}
+
+/// Gives an owned run back to the queue, so that another node takes it at once.
+pub async fn hand_back(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    epoch: i64,
+    owner: &Owner,
+) -> Result<bool, StoreError> {
+    let now = tx.now().await?;
+    let changed = tx
+        .exec(
+            "UPDATE runs SET owner = NULL, wake_at = $1, status = 'queued', updated_at = $1 WHERE tenant = $2 AND id = $3 AND epoch = $4 AND owner = $5",
+            args![now, tenant.as_str(), run.as_str(), epoch, &owner.token()],
+        )
+        .await?;
+    Ok(changed > 0)
+}
+
+/// Runs that this node owns right now.
+pub async fn owned(tx: &mut Tx<'_>, owner: &Owner) -> Result<i64, StoreError> {
+    let count =
+        tx.one("SELECT count(*) FROM runs WHERE owner = $1", args![&owner.token()], |r| r.int(0)).await?;
+    Ok(count.unwrap_or(0))
+}
+
+/// How many runs have each status, for `doctor` and metrics.
+pub async fn counts(tx: &mut Tx<'_>) -> Result<Vec<(String, i64)>, StoreError> {
+    tx.all("SELECT status, count(*) FROM runs GROUP BY status ORDER BY status", &[], |r| {
+        Ok((r.text(0)?, r.int(1)?))
+    })
+    .await
+}
+
+/// Runs that were isolated because they cannot be replayed.
+pub async fn poisoned(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<RunRow>, StoreError> {
+    tx.all(select!("WHERE error = 'poisoned' ORDER BY id DESC LIMIT $1"), args![i64::from(limit)], row).await
+}
+
+/// Removes a run and all of it. The caller has checked that it is not live.
+pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<bool, StoreError> {
+    let (t, id) = (tenant.as_str(), run.as_str());
+    tx.exec("DELETE FROM events WHERE tenant = $1 AND run = $2", args![t, id]).await?;
+    tx.exec("DELETE FROM waits WHERE tenant = $1 AND run = $2", args![t, id]).await?;
+    tx.exec("DELETE FROM messages WHERE tenant = $1 AND run = $2", args![t, id]).await?;
+    Ok(tx.exec("DELETE FROM runs WHERE tenant = $1 AND id = $2", args![t, id]).await? > 0)
+}

@@ -1,0 +1,217 @@
+//! Spaces and their members.
+
+use serde_json::Value;
+use toolyard_protocol::principal::Role;
+use toolyard_protocol::{EntityId, SpaceId, TenantId, Timestamp};
+
+use crate::error::StoreError;
+use crate::tx::{Row, Tx, args};
+
+/// A conversation as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Space {
+    pub id: SpaceId,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub metadata: Option<Value>,
+    pub show_reasoning: bool,
+    pub last_pos: i64,
+    pub created_at: Timestamp,
+}
+
+/// An entity in a space.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    pub entity: EntityId,
+    pub role: Role,
+    pub created_at: Timestamp,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!("SELECT s.id, s.name, s.description, s.metadata, s.show_reasoning, s.last_pos, s.created_at FROM spaces s ", $rest)
+    };
+}
+
+fn row(r: &Row<'_>) -> Result<Space, StoreError> {
+    Ok(Space {
+        id: r.parsed(0, SpaceId::parse)?,
+        name: r.opt_text(1)?,
+        description: r.opt_text(2)?,
+        metadata: r.json(3)?,
+        show_reasoning: r.flag(4)?,
+        last_pos: r.int(5)?,
+        created_at: r.time(6)?,
+    })
+}
+
+pub async fn insert(tx: &mut Tx<'_>, tenant: &TenantId, space: &Space) -> Result<(), StoreError> {
+    let metadata = space.metadata.as_ref().map(Value::to_string);
+    tx.exec(
+        "INSERT INTO spaces (tenant, id, name, description, metadata, show_reasoning, last_pos, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        args![
+            tenant.as_str(),
+            space.id.as_str(),
+            space.name.as_deref(),
+            space.description.as_deref(),
+            metadata.as_deref(),
+            space.show_reasoning,
+            space.last_pos,
+            space.created_at
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Writes the fields that people may change.
+pub async fn update(tx: &mut Tx<'_>, tenant: &TenantId, space: &Space) -> Result<bool, StoreError> {
+    let metadata = space.metadata.as_ref().map(Value::to_string);
+    let changed = tx
+        .exec(
+            "UPDATE spaces SET name = $1, description = $2, metadata = $3, show_reasoning = $4 WHERE tenant = $5 AND id = $6",
+            args![
+                space.name.as_deref(),
+                space.description.as_deref(),
+                metadata.as_deref(),
+                space.show_reasoning,
+                tenant.as_str(),
+                space.id.as_str()
+            ],
+        )
+        .await?;
+    Ok(changed > 0)
+}
+
+pub async fn get(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Result<Option<Space>, StoreError> {
+    tx.one(select!("WHERE s.tenant = $1 AND s.id = $2"), args![tenant.as_str(), space.as_str()], row).await
+}
+
+/// Newest first; of one member if given.
+pub async fn list(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    member: Option<&EntityId>,
+    before: Option<&SpaceId>,
+    limit: u32,
+) -> Result<Vec<Space>, StoreError> {
+    tx.all(
+        select!(
+            "WHERE s.tenant = $1 AND ($2 = '' OR EXISTS (SELECT 1 FROM members m WHERE m.tenant = s.tenant AND m.space = s.id AND m.entity = $2)) AND ($3 = '' OR s.id < $3) ORDER BY s.id DESC LIMIT $4"
+        ),
+        args![
+            tenant.as_str(),
+            member.map_or("", EntityId::as_str),
+            before.map_or("", SpaceId::as_str),
+            i64::from(limit)
+        ],
+        row,
+    )
+    .await
+}
+
+/// Takes the next `count` positions of a space and answers the first. The row
+/// stays locked to the commit, so positions are dense and in commit order.
+pub async fn take_positions(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    count: usize,
+) -> Result<i64, StoreError> {
+    let count = i64::try_from(count).unwrap_or(0);
+    let last = tx
+        .one(
+            "UPDATE spaces SET last_pos = last_pos + $1 WHERE tenant = $2 AND id = $3 RETURNING last_pos",
+            args![count, tenant.as_str(), space.as_str()],
+            |r| r.int(0),
+        )
+        .await?;
+    last.map(|last| last - count + 1).ok_or_else(|| StoreError::broken(format!("space {space} is gone")))
+}
+
+/// Adds a member, or changes its role.
+pub async fn put_member(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    entity: &EntityId,
+    role: Role,
+) -> Result<(), StoreError> {
+    let now = tx.now().await?;
+    tx.exec(
+        "INSERT INTO members (tenant, space, entity, role, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant, space, entity) DO UPDATE SET role = excluded.role",
+        args![tenant.as_str(), space.as_str(), entity.as_str(), role_text(role), now],
+    )
+    .await?;
+    Ok(())
+}
+
+pub async fn remove_member(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    entity: &EntityId,
+) -> Result<bool, StoreError> {
+    let changed = tx
+        .exec(
+            "DELETE FROM members WHERE tenant = $1 AND space = $2 AND entity = $3",
+            args![tenant.as_str(), space.as_str(), entity.as_str()],
+        )
+        .await?;
+    Ok(changed > 0)
+}
+
+pub async fn members(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Result<Vec<Member>, StoreError> {
+    tx.all(
+        "SELECT entity, role, created_at FROM members WHERE tenant = $1 AND space = $2 ORDER BY created_at, entity",
+        args![tenant.as_str(), space.as_str()],
+        |r| Ok(Member { entity: r.parsed(0, EntityId::parse)?, role: role_of(&r.text(1)?), created_at: r.time(2)? }),
+    )
+    .await
+}
+
+/// The role of an entity in a space, if it is a member.
+pub async fn role(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    entity: &EntityId,
+) -> Result<Option<Role>, StoreError> {
+    tx.one(
+        "SELECT role FROM members WHERE tenant = $1 AND space = $2 AND entity = $3",
+        args![tenant.as_str(), space.as_str(), entity.as_str()],
+        |r| Ok(role_of(&r.text(0)?)),
+    )
+    .await
+}
+
+fn role_text(role: Role) -> &'static str {
+    match role {
+        Role::Admin => "admin",
+        Role::Member => "member",
+    }
+}
+
+/// An unknown role is the weakest one.
+fn role_of(text: &str) -> Role {
+    if text == "admin" { Role::Admin } else { Role::Member }
+}
+
+/// Removes a space and all of it: members, messages, runs, logs and waits.
+pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Result<bool, StoreError> {
+    let named = args![tenant.as_str(), space.as_str()];
+    tx.exec(
+        "DELETE FROM waits WHERE tenant = $1 AND run IN (SELECT id FROM runs WHERE tenant = $1 AND space = $2)",
+        named,
+    )
+    .await?;
+    tx.exec(
+        "DELETE FROM events WHERE tenant = $1 AND run IN (SELECT id FROM runs WHERE tenant = $1 AND space = $2)",
+        named,
+    )
+    .await?;
+    tx.exec("DELETE FROM runs WHERE tenant = $1 AND space = $2", named).await?;
+    tx.exec("DELETE FROM messages WHERE tenant = $1 AND space = $2", named).await?;
+    tx.exec("DELETE FROM members WHERE tenant = $1 AND space = $2", named).await?;
+    Ok(tx.exec("DELETE FROM spaces WHERE tenant = $1 AND id = $2", named).await? > 0)
+}

@@ -1,0 +1,297 @@
+//! One transaction, on either database. SQL is written once, with `$1, $2, …`
+//! in the order of their first use, in the words both databases know; where
+//! they differ, [`Sql`] holds both.
+//!
+//! On SQLite a `Tx` runs on the writer thread (or a reader's) and never
+//! really waits; on PostgreSQL it is a pooled connection.
+
+use sqlx::Row as _;
+use toolyard_protocol::{RunId, SpaceId, TenantId, Timestamp};
+
+use crate::error::StoreError;
+
+/// A statement in both dialects.
+#[derive(Debug, Clone, Copy)]
+pub struct Sql {
+    pub sqlite: &'static str,
+    pub postgres: &'static str,
+}
+
+impl From<&'static str> for Sql {
+    fn from(both: &'static str) -> Self {
+        Self { sqlite: both, postgres: both }
+    }
+}
+
+/// A bound value. Absent values keep their type, because PostgreSQL asks for it.
+#[derive(Debug, Clone, Copy)]
+pub enum Arg<'a> {
+    Text(Option<&'a str>),
+    Int(Option<i64>),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> From<&'a str> for Arg<'a> {
+    fn from(v: &'a str) -> Self {
+        Self::Text(Some(v))
+    }
+}
+impl<'a> From<&'a String> for Arg<'a> {
+    fn from(v: &'a String) -> Self {
+        Self::Text(Some(v))
+    }
+}
+impl<'a> From<Option<&'a str>> for Arg<'a> {
+    fn from(v: Option<&'a str>) -> Self {
+        Self::Text(v)
+    }
+}
+impl From<i64> for Arg<'_> {
+    fn from(v: i64) -> Self {
+        Self::Int(Some(v))
+    }
+}
+impl From<Option<i64>> for Arg<'_> {
+    fn from(v: Option<i64>) -> Self {
+        Self::Int(v)
+    }
+}
+impl From<bool> for Arg<'_> {
+    fn from(v: bool) -> Self {
+        Self::Int(Some(i64::from(v)))
+    }
+}
+impl From<Timestamp> for Arg<'_> {
+    fn from(v: Timestamp) -> Self {
+        Self::Int(Some(v.millis()))
+    }
+}
+impl From<Option<Timestamp>> for Arg<'_> {
+    fn from(v: Option<Timestamp>) -> Self {
+        Self::Int(v.map(Timestamp::millis))
+    }
+}
+impl<'a> From<&'a [u8]> for Arg<'a> {
+    fn from(v: &'a [u8]) -> Self {
+        Self::Bytes(v)
+    }
+}
+
+/// Binds values of several types: `args![tenant.as_str(), 3i64]`.
+macro_rules! args {
+    ($($value:expr),* $(,)?) => { &[$($crate::tx::Arg::from($value)),*] };
+}
+pub(crate) use args;
+
+/// A row of an answer.
+#[derive(Debug)]
+pub enum Row<'r> {
+    Sqlite(&'r rusqlite::Row<'r>),
+    Postgres(&'r sqlx::postgres::PgRow),
+}
+
+impl Row<'_> {
+    pub fn opt_text(&self, i: usize) -> Result<Option<String>, StoreError> {
+        match self {
+            Self::Sqlite(row) => Ok(row.get(i)?),
+            Self::Postgres(row) => Ok(row.try_get(i)?),
+        }
+    }
+    pub fn text(&self, i: usize) -> Result<String, StoreError> {
+        match self {
+            Self::Sqlite(row) => Ok(row.get(i)?),
+            Self::Postgres(row) => Ok(row.try_get(i)?),
+        }
+    }
+    pub fn opt_int(&self, i: usize) -> Result<Option<i64>, StoreError> {
+        match self {
+            Self::Sqlite(row) => Ok(row.get(i)?),
+            Self::Postgres(row) => Ok(row.try_get(i)?),
+        }
+    }
+    pub fn int(&self, i: usize) -> Result<i64, StoreError> {
+        match self {
+            Self::Sqlite(row) => Ok(row.get(i)?),
+            Self::Postgres(row) => Ok(row.try_get(i)?),
+        }
+    }
+    pub fn bytes(&self, i: usize) -> Result<Vec<u8>, StoreError> {
+        match self {
+            Self::Sqlite(row) => Ok(row.get(i)?),
+            Self::Postgres(row) => Ok(row.try_get(i)?),
+        }
+    }
+    pub fn flag(&self, i: usize) -> Result<bool, StoreError> {
+        Ok(self.int(i)? != 0)
+    }
+    pub fn time(&self, i: usize) -> Result<Timestamp, StoreError> {
+        Ok(Timestamp::from_millis(self.int(i)?))
+    }
+    pub fn opt_time(&self, i: usize) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.opt_int(i)?.map(Timestamp::from_millis))
+    }
+    /// A typed value out of its text.
+    pub fn parsed<T, E: std::fmt::Display>(
+        &self,
+        i: usize,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<T, StoreError> {
+        parse(&self.text(i)?).map_err(|e| StoreError::broken(format!("column {i}: {e}")))
+    }
+    pub fn opt_parsed<T, E: std::fmt::Display>(
+        &self,
+        i: usize,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, StoreError> {
+        let text = self.opt_text(i)?;
+        text.map(|t| parse(&t)).transpose().map_err(|e| StoreError::broken(format!("column {i}: {e}")))
+    }
+    /// A JSON column.
+    pub fn json(&self, i: usize) -> Result<Option<serde_json::Value>, StoreError> {
+        self.opt_parsed(i, |t| serde_json::from_str(t))
+    }
+}
+
+/// What a commit changed, told to readers once it is durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touched {
+    pub tenant: TenantId,
+    pub run: Option<RunId>,
+    pub seq: i64,
+    pub space: Option<SpaceId>,
+    /// The step whose whole reply is in this commit.
+    pub replied: Option<u32>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Conn<'c> {
+    Sqlite(&'c mut rusqlite::Connection),
+    Postgres(&'c mut sqlx::PgConnection),
+}
+
+/// An open transaction.
+#[derive(Debug)]
+pub struct Tx<'c> {
+    pub(crate) conn: Conn<'c>,
+    pub(crate) now: Option<Timestamp>,
+    pub(crate) touched: Vec<Touched>,
+}
+
+impl<'c> Tx<'c> {
+    pub(crate) fn sqlite(conn: &'c mut rusqlite::Connection, now: Timestamp) -> Self {
+        Self { conn: Conn::Sqlite(conn), now: Some(now), touched: Vec::new() }
+    }
+    pub(crate) fn postgres(conn: &'c mut sqlx::PgConnection) -> Self {
+        Self { conn: Conn::Postgres(conn), now: None, touched: Vec::new() }
+    }
+
+    /// The database's time, the same within one transaction.
+    pub async fn now(&mut self) -> Result<Timestamp, StoreError> {
+        if let Some(now) = self.now {
+            return Ok(now);
+        }
+        const NOW: &str = "SELECT (extract(epoch from statement_timestamp()) * 1000)::bigint";
+        let now = self.one(NOW, &[], |r| r.time(0)).await?;
+        let now = now.ok_or_else(|| StoreError::broken("the database tells no time"))?;
+        self.now = Some(now);
+        Ok(now)
+    }
+
+    pub(crate) fn is_postgres(&self) -> bool {
+        matches!(self.conn, Conn::Postgres(_))
+    }
+
+    /// Runs a statement and answers how many rows it changed.
+    pub async fn exec(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<u64, StoreError> {
+        let sql = sql.into();
+        match &mut self.conn {
+            Conn::Sqlite(conn) => {
+                let mut statement = conn.prepare_cached(sql.sqlite)?;
+                bind(&mut statement, args)?;
+                Ok(u64::try_from(statement.raw_execute()?).unwrap_or(0))
+            }
+            Conn::Postgres(conn) => {
+                Ok(pg_query(sql.postgres, args).execute(&mut **conn).await?.rows_affected())
+            }
+        }
+    }
+
+    /// The first row, if there is one.
+    pub async fn one<T: Send>(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: &[Arg<'_>],
+        map: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send,
+    ) -> Result<Option<T>, StoreError> {
+        let sql = sql.into();
+        match &mut self.conn {
+            Conn::Sqlite(conn) => {
+                let mut statement = conn.prepare_cached(sql.sqlite)?;
+                bind(&mut statement, args)?;
+                let mut rows = statement.raw_query();
+                let Some(row) = rows.next()? else { return Ok(None) };
+                let value = map(&Row::Sqlite(row))?;
+                // A statement with RETURNING does its work when it is stepped to the end.
+                while rows.next()?.is_some() {}
+                Ok(Some(value))
+            }
+            Conn::Postgres(conn) => {
+                let row = pg_query(sql.postgres, args).fetch_optional(&mut **conn).await?;
+                row.as_ref().map(|row| map(&Row::Postgres(row))).transpose()
+            }
+        }
+    }
+
+    /// All rows.
+    pub async fn all<T: Send>(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: &[Arg<'_>],
+        map: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send,
+    ) -> Result<Vec<T>, StoreError> {
+        let sql = sql.into();
+        match &mut self.conn {
+            Conn::Sqlite(conn) => {
+                let mut statement = conn.prepare_cached(sql.sqlite)?;
+                bind(&mut statement, args)?;
+                let mut rows = statement.raw_query();
+                let mut out = Vec::new();
+                while let Some(row) = rows.next()? {
+                    out.push(map(&Row::Sqlite(row))?);
+                }
+                Ok(out)
+            }
+            Conn::Postgres(conn) => {
+                let rows = pg_query(sql.postgres, args).fetch_all(&mut **conn).await?;
+                rows.iter().map(|row| map(&Row::Postgres(row))).collect()
+            }
+        }
+    }
+}
+
+fn bind(statement: &mut rusqlite::CachedStatement<'_>, args: &[Arg<'_>]) -> Result<(), StoreError> {
+    for (i, arg) in args.iter().enumerate() {
+        // SQLite numbers `$k` by first use: a statement that uses them out of order would bind wrongly.
+        debug_assert_eq!(
+            statement.parameter_index(&format!("${}", i + 1)).ok().flatten(),
+            Some(i + 1),
+            "parameter out of order"
+        );
+        match *arg {
+            Arg::Text(v) => statement.raw_bind_parameter(i + 1, v)?,
+            Arg::Int(v) => statement.raw_bind_parameter(i + 1, v)?,
+            Arg::Bytes(v) => statement.raw_bind_parameter(i + 1, v)?,
+        }
+    }
+    Ok(())
+}
+
+type PgQuery<'q> = sqlx::query::Query<'q, sqlx::Postgres, sqlx::postgres::PgArguments>;
+
+fn pg_query<'q>(sql: &'static str, args: &[Arg<'q>]) -> PgQuery<'q> {
+    args.iter().fold(sqlx::query(sql), |query, arg| match *arg {
+        Arg::Text(v) => query.bind(v),
+        Arg::Int(v) => query.bind(v),
+        Arg::Bytes(v) => query.bind(v),
+    })
+}

@@ -1,0 +1,205 @@
+//! The ledger: what runs wait for. Rows follow the log, see
+//! [`toolyard_protocol::wait::LedgerChange`].
+
+use toolyard_protocol::tool::Visibility;
+use toolyard_protocol::wait::{LedgerChange, Wait, WaitKind};
+use toolyard_protocol::{CallId, ClientId, RunId, SpaceId, TenantId, Timestamp, ToolName, WaitId};
+
+use crate::error::StoreError;
+use crate::log::Place;
+use crate::tx::{Row, Tx, args};
+
+/// A wait with what only the ledger knows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitRow {
+    pub tenant: TenantId,
+    pub space: Option<SpaceId>,
+    pub wait: Wait,
+    /// The event that opened it.
+    pub opened_seq: i64,
+    /// The event that ended it.
+    pub ended_seq: Option<i64>,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT tenant, run, id, root, space, kind, call, tool, visibility, rule, payload, opened_seq, opened_at, expires_at, claim_client, claim_until, ended_seq FROM waits ",
+            $rest
+        )
+    };
+}
+
+fn row(r: &Row<'_>) -> Result<WaitRow, StoreError> {
+    let claim = r.opt_parsed(14, ClientId::parse)?.zip(r.opt_time(15)?);
+    let private = r.text(8)? == "private";
+    Ok(WaitRow {
+        tenant: r.parsed(0, TenantId::parse)?,
+        space: r.opt_parsed(4, SpaceId::parse)?,
+        opened_seq: r.int(11)?,
+        ended_seq: r.opt_int(16)?,
+        wait: Wait {
+            run: r.parsed(1, RunId::parse)?,
+            id: r.parsed(2, WaitId::parse)?,
+            root: r.parsed(3, RunId::parse)?,
+            kind: r.parsed(5, |t| WaitKind::parse(t).ok_or("not a kind"))?,
+            call: r.parsed(6, CallId::parse)?,
+            tool: r.parsed(7, ToolName::parse)?,
+            visibility: if private { Visibility::Private } else { Visibility::Public },
+            rule: r.parsed(9, |t| serde_json::from_str(t))?,
+            payload: r.parsed(10, |t| serde_json::from_str(t))?,
+            opened_at: r.time(12)?,
+            expires_at: r.opt_time(13)?,
+            claim,
+        },
+    })
+}
+
+pub(crate) async fn apply(
+    tx: &mut Tx<'_>,
+    place: &Place<'_>,
+    change: &LedgerChange,
+    seq: i64,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let (tenant, run) = (place.tenant.as_str(), place.run.as_str());
+    match change {
+        LedgerChange::Open(new) => {
+            let rule = serde_json::to_string(&new.rule).unwrap_or_default();
+            let visibility = match new.visibility {
+                Visibility::Private => "private",
+                Visibility::Public => "public",
+            };
+            tx.exec(
+                "INSERT INTO waits (tenant, run, id, root, space, kind, call, tool, visibility, rule, payload, opened_seq, opened_at, expires_at) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+                args![
+                    tenant,
+                    run,
+                    new.id.as_str(),
+                    place.root.as_str(),
+                    place.space.map(SpaceId::as_str),
+                    new.kind.as_str(),
+                    new.call.as_str(),
+                    new.tool.as_str(),
+                    visibility,
+                    &rule,
+                    &new.payload.to_string(),
+                    seq,
+                    now,
+                    new.expires_at,
+                ],
+            )
+            .await?;
+        }
+        LedgerChange::End(wait) => {
+            tx.exec(
+                "UPDATE waits SET ended_seq = $1 WHERE tenant = $2 AND run = $3 AND id = $4 AND ended_seq IS NULL",
+                args![seq, tenant, run, wait.as_str()],
+            )
+            .await?;
+        }
+        LedgerChange::EndCall(call) => {
+            tx.exec(
+                "UPDATE waits SET ended_seq = $1 WHERE tenant = $2 AND run = $3 AND call = $4 AND ended_seq IS NULL",
+                args![seq, tenant, run, call.as_str()],
+            )
+            .await?;
+        }
+    }
+    Ok(())
+}
+
+/// All waits of a run, open and ended, in the order they opened.
+pub async fn of_run(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<Vec<WaitRow>, StoreError> {
+    tx.all(
+        select!("WHERE tenant = $1 AND run = $2 ORDER BY opened_seq, id"),
+        args![tenant.as_str(), run.as_str()],
+        row,
+    )
+    .await
+}
+
+/// The open waits of a run, in the order they opened.
+pub async fn open_of_run(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+) -> Result<Vec<WaitRow>, StoreError> {
+    let mut rows = of_run(tx, tenant, run).await?;
+    rows.retain(|row| row.ended_seq.is_none());
+    Ok(rows)
+}
+
+/// One wait, wherever its run is.
+pub async fn find(tx: &mut Tx<'_>, tenant: &TenantId, wait: &WaitId) -> Result<Option<WaitRow>, StoreError> {
+    tx.one(select!("WHERE tenant = $1 AND id = $2"), args![tenant.as_str(), wait.as_str()], row).await
+}
+
+/// Open waits of a tenant, oldest first.
+pub async fn list_open(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: Option<&RunId>,
+    space: Option<&SpaceId>,
+    kind: Option<WaitKind>,
+    limit: u32,
+) -> Result<Vec<WaitRow>, StoreError> {
+    tx.all(
+        select!(
+            "WHERE tenant = $1 AND ended_seq IS NULL AND ($2 = '' OR run = $2) AND ($3 = '' OR space = $3) AND ($4 = '' OR kind = $4) ORDER BY opened_at, id LIMIT $5"
+        ),
+        args![
+            tenant.as_str(),
+            run.map_or("", RunId::as_str),
+            space.map_or("", SpaceId::as_str),
+            kind.map_or("", WaitKind::as_str),
+            i64::from(limit)
+        ],
+        row,
+    )
+    .await
+}
+
+/// Waits whose moment has come, of all tenants, the longest overdue first.
+pub async fn due(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<WaitRow>, StoreError> {
+    let now = tx.now().await?;
+    tx.all(
+        select!("WHERE ended_seq IS NULL AND expires_at <= $1 ORDER BY expires_at LIMIT $2"),
+        args![now, i64::from(limit)],
+        row,
+    )
+    .await
+}
+
+/// When the next wait is due, if any has a moment.
+pub async fn next_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
+    let next = tx
+        .one(
+            "SELECT min(expires_at) FROM waits WHERE ended_seq IS NULL AND expires_at IS NOT NULL",
+            &[],
+            |r| r.opt_time(0),
+        )
+        .await?;
+    Ok(next.flatten())
+}
+
+/// Says "mine" for a client. False if another client holds it.
+pub async fn claim(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    wait: &WaitId,
+    client: &ClientId,
+    until: Timestamp,
+) -> Result<bool, StoreError> {
+    let now = tx.now().await?;
+    let changed = tx
+        .exec(
+            "UPDATE waits SET claim_client = $1, claim_until = $2 WHERE tenant = $3 AND run = $4 AND id = $5 AND ended_seq IS NULL \
+             AND (claim_client IS NULL OR claim_client = $1 OR claim_until <= $6)",
+            args![client.as_str(), until, tenant.as_str(), run.as_str(), wait.as_str(), now],
+        )
+        .await?;
+    Ok(changed > 0)
+}

@@ -1,0 +1,2 @@
+//! Stories about the store.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

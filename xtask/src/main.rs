@@ -1,0 +1,49 @@
+//! The project's own chores: `tidy` checks the walls between the rooms, `codegen`
+//! writes the generated files. Nothing here is part of the product, and nothing
+//! here touches the network.
+
+mod codegen;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "xtask", about = "Chores of the Toolyard repository")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Check the rules of the house on every file of the repository.
+    Tidy,
+    /// Write the generated files.
+    Codegen {
+        /// Write nothing; fail if a file differs from what would be written.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.chore {
+        Chore::Tidy => tidy::run().map_err(|error| error.to_string()),
+        Chore::Codegen { check: false } => codegen::write().map_err(|error| error.to_string()),
+        Chore::Codegen { check: true } => codegen::check().map_err(|error| error.to_string()),
+    };
+    match outcome {
+        Ok(report) => {
+            println!("{report}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
