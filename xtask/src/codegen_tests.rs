@@ -4,18 +4,14 @@ use std::path::PathBuf;
 
 use super::*;
 
-const SAMPLE: &[Output] = &[Output {
-    path: "api/sample.json",
-    text: || "{}\n".to_owned(),
-}];
+const SAMPLE: &[Output] = &[Output { path: "api/sample.json", text: || "{}\n".to_owned() }];
 
 /// A folder of this test's own, removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("toolyard-codegen-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("toolyard-codegen-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
@@ -47,8 +43,5 @@ fn an_edited_file_is_stale() {
 #[test]
 fn the_error_names_the_stale_file_and_the_cure() {
     let text = CodegenError::Stale(vec!["api/sample.json"]).to_string();
-    assert!(
-        text.contains("api/sample.json") && text.contains("make codegen"),
-        "{text}"
-    );
+    assert!(text.contains("api/sample.json") && text.contains("make codegen"), "{text}");
 }

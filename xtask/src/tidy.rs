@@ -44,11 +44,7 @@ pub(crate) fn run() -> Result<String, TidyError> {
         }
     }
     if findings.is_empty() {
-        Ok(format!(
-            "tidy: {} files and {} packages, no findings",
-            files.len(),
-            workspace.packages.len()
-        ))
+        Ok(format!("tidy: {} files and {} packages, no findings", files.len(), workspace.packages.len()))
     } else {
         Err(TidyError::Untidy(findings))
     }
@@ -62,13 +58,8 @@ fn judge(file: &TextFile<'_>) -> Vec<Finding> {
     findings.extend(unfinished::check_text(file));
     if file.extension() == "rs" {
         let rust = RustFile::new(file.path, file.text);
-        for rule in [
-            names::check_rust,
-            sql::check,
-            http_clients::check,
-            spawn::check,
-            unfinished::check_rust,
-        ] {
+        for rule in [names::check_rust, sql::check, http_clients::check, spawn::check, unfinished::check_rust]
+        {
             findings.extend(rule(&rust));
         }
     }
@@ -76,11 +67,7 @@ fn judge(file: &TextFile<'_>) -> Vec<Finding> {
 }
 
 fn lines(findings: &[Finding]) -> String {
-    findings
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join("\n")
+    findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -96,20 +83,10 @@ mod tests {
             concat!("/ho", "me/"),
             "\n".repeat(500),
         );
-        let findings = judge(&TextFile {
-            path: "crates/runtime/src/a.rs",
-            text: &text,
-        });
+        let findings = judge(&TextFile { path: "crates/runtime/src/a.rs", text: &text });
         let shown = lines(&findings);
-        for part in [
-            "RunManager",
-            "SQL",
-            "tokio::spawn",
-            "HTTP client",
-            note,
-            "one machine",
-            "lines; split",
-        ] {
+        for part in ["RunManager", "SQL", "tokio::spawn", "HTTP client", note, "one machine", "lines; split"]
+        {
             assert!(shown.contains(part), "{part} is missing in:\n{shown}");
         }
     }
@@ -117,9 +94,6 @@ mod tests {
     #[test]
     fn the_error_shows_each_place_and_the_count() {
         let findings = vec![Finding::at("a.rs", 3, "wrong"), Finding::whole("b", "also")];
-        assert_eq!(
-            TidyError::Untidy(findings).to_string(),
-            "a.rs:3: wrong\nb: also\ntidy: 2 findings"
-        );
+        assert_eq!(TidyError::Untidy(findings).to_string(), "a.rs:3: wrong\nb: also\ntidy: 2 findings");
     }
 }

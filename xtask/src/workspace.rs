@@ -12,10 +12,7 @@ use serde_json::Value;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkspaceError {
     #[error("`{command}` could not be started: {source}")]
-    NotStarted {
-        command: &'static str,
-        source: io::Error,
-    },
+    NotStarted { command: &'static str, source: io::Error },
     #[error("`{command}` failed: {text}")]
     Failed { command: &'static str, text: String },
     #[error("the output of `cargo metadata` has no usable `{field}`")]
@@ -61,16 +58,10 @@ impl Workspace {
         let output = Command::new(cargo)
             .args(["metadata", "--format-version", "1", "--no-deps"])
             .output()
-            .map_err(|source| WorkspaceError::NotStarted {
-                command: COMMAND,
-                source,
-            })?;
+            .map_err(|source| WorkspaceError::NotStarted { command: COMMAND, source })?;
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(WorkspaceError::Failed {
-                command: COMMAND,
-                text,
-            });
+            return Err(WorkspaceError::Failed { command: COMMAND, text });
         }
         let document = serde_json::from_slice(&output.stdout)
             .map_err(|_| WorkspaceError::Metadata { field: "document" })?;
@@ -91,14 +82,7 @@ impl Workspace {
     pub(crate) fn files(&self) -> Result<Vec<String>, WorkspaceError> {
         let listed = Command::new("git")
             .current_dir(&self.root)
-            .args([
-                "ls-files",
-                "-z",
-                "--cached",
-                "--others",
-                "--exclude-standard",
-                "--deduplicate",
-            ])
+            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
             .output();
         let mut files = match listed {
             Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout)
@@ -120,14 +104,9 @@ impl Workspace {
 
     /// The text of a file, or nothing if it is not text.
     pub(crate) fn text_of(&self, path: &str) -> Result<Option<String>, WorkspaceError> {
-        let bytes =
-            fs::read(self.root.join(path)).map_err(|source| WorkspaceError::Unreadable {
-                path: path.to_owned(),
-                source,
-            })?;
-        Ok(String::from_utf8(bytes)
-            .ok()
-            .filter(|text| !text.contains('\0')))
+        let bytes = fs::read(self.root.join(path))
+            .map_err(|source| WorkspaceError::Unreadable { path: path.to_owned(), source })?;
+        Ok(String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')))
     }
 }
 
@@ -135,15 +114,9 @@ fn parse_package(package: &Value, root: &Path) -> Result<Package, WorkspaceError
     let manifest = PathBuf::from(text(package, "manifest_path")?);
     let folder = manifest.parent().unwrap_or(root);
     let folder = slashed(folder.strip_prefix(root).unwrap_or(folder));
-    let dependencies = list(package, "dependencies")?
-        .iter()
-        .map(parse_dependency)
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Package {
-        name: text(package, "name")?.to_owned(),
-        folder,
-        dependencies,
-    })
+    let dependencies =
+        list(package, "dependencies")?.iter().map(parse_dependency).collect::<Result<Vec<_>, _>>()?;
+    Ok(Package { name: text(package, "name")?.to_owned(), folder, dependencies })
 }
 
 fn parse_dependency(dependency: &Value) -> Result<Dependency, WorkspaceError> {
@@ -153,34 +126,22 @@ fn parse_dependency(dependency: &Value) -> Result<Dependency, WorkspaceError> {
         Some("build") => DependencyKind::Build,
         Some(_) => return Err(WorkspaceError::Metadata { field: "kind" }),
     };
-    Ok(Dependency {
-        name: text(dependency, "name")?.to_owned(),
-        kind,
-    })
+    Ok(Dependency { name: text(dependency, "name")?.to_owned(), kind })
 }
 
 fn text<'a>(value: &'a Value, field: &'static str) -> Result<&'a str, WorkspaceError> {
-    value
-        .get(field)
-        .and_then(Value::as_str)
-        .ok_or(WorkspaceError::Metadata { field })
+    value.get(field).and_then(Value::as_str).ok_or(WorkspaceError::Metadata { field })
 }
 
 fn list<'a>(value: &'a Value, field: &'static str) -> Result<&'a Vec<Value>, WorkspaceError> {
-    value
-        .get(field)
-        .and_then(Value::as_array)
-        .ok_or(WorkspaceError::Metadata { field })
+    value.get(field).and_then(Value::as_array).ok_or(WorkspaceError::Metadata { field })
 }
 
 /// Folders that hold what is built or installed, never what is written by hand.
 const UNTRACKED: [&str; 5] = [".git", ".toolyard", "dist", "node_modules", "target"];
 
 fn walk(root: &Path, folder: &Path, found: &mut Vec<String>) -> Result<(), WorkspaceError> {
-    let unreadable = |source| WorkspaceError::Unreadable {
-        path: folder.display().to_string(),
-        source,
-    };
+    let unreadable = |source| WorkspaceError::Unreadable { path: folder.display().to_string(), source };
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let kind = entry.file_type().map_err(unreadable)?;
@@ -197,10 +158,7 @@ fn walk(root: &Path, folder: &Path, found: &mut Vec<String>) -> Result<(), Works
 }
 
 fn slashed(path: &Path) -> String {
-    path.components()
-        .map(|part| part.as_os_str().to_string_lossy())
-        .collect::<Vec<_>>()
-        .join("/")
+    path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]

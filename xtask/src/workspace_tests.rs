@@ -23,18 +23,9 @@ fn metadata_becomes_packages_with_folders_and_kinds() {
         name: "toolyard-store".to_owned(),
         folder: "crates/store".to_owned(),
         dependencies: vec![
-            Dependency {
-                name: "toolyard-protocol".to_owned(),
-                kind: DependencyKind::Normal,
-            },
-            Dependency {
-                name: "proptest".to_owned(),
-                kind: DependencyKind::Development,
-            },
-            Dependency {
-                name: "cc".to_owned(),
-                kind: DependencyKind::Build,
-            },
+            Dependency { name: "toolyard-protocol".to_owned(), kind: DependencyKind::Normal },
+            Dependency { name: "proptest".to_owned(), kind: DependencyKind::Development },
+            Dependency { name: "cc".to_owned(), kind: DependencyKind::Build },
         ],
     };
     assert_eq!(workspace.packages, vec![expected]);

@@ -1,1 +1,7 @@
-//! Empty room.
+//! Wire protocols as pure translations of the same run, one folder each.
+//!
+//! A dialect turns events, deltas and rows into the bytes its clients expect.
+//! It never does IO, never waits and never decides who may see what: that is
+//! [`toolyard_protocol::visible`], and every function here asks it.
+
+pub mod native;

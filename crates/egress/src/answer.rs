@@ -22,12 +22,7 @@ impl Answer {
         Self {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
-            body: Body {
-                response,
-                idle: patience.idle,
-                limit: patience.bytes,
-                seen: 0,
-            },
+            body: Body { response, idle: patience.idle, limit: patience.bytes, seen: 0 },
         }
     }
 
@@ -38,13 +33,7 @@ impl Answer {
     /// The media type, in lower case and without parameters.
     pub fn media_type(&self) -> Option<String> {
         let text = self.header(CONTENT_TYPE.as_str())?;
-        Some(
-            text.split(';')
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_ascii_lowercase(),
-        )
+        Some(text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -54,10 +43,7 @@ impl Answer {
     /// How long the other side asks us to stay away. A date counts from the
     /// answer's own date, so that no clock is needed.
     pub fn retry_after(&self) -> Option<Duration> {
-        if let Some(ms) = self
-            .header("retry-after-ms")
-            .and_then(|text| text.trim().parse().ok())
-        {
+        if let Some(ms) = self.header("retry-after-ms").and_then(|text| text.trim().parse().ok()) {
             return Some(Duration::from_millis(ms));
         }
         let text = self.header(RETRY_AFTER.as_str())?.trim();
@@ -74,9 +60,7 @@ impl Answer {
 
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answer")
-            .field("status", &self.status)
-            .finish_non_exhaustive()
+        f.debug_struct("Answer").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
@@ -135,8 +119,6 @@ impl Body {
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Body")
-            .field("seen", &self.seen)
-            .finish_non_exhaustive()
+        f.debug_struct("Body").field("seen", &self.seen).finish_non_exhaustive()
     }
 }

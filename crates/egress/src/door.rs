@@ -65,12 +65,8 @@ impl Door {
     pub fn operator() -> Result<Self, EgressError> {
         // A machine without CA certificates fails the first build: the roots
         // inside the binary serve it.
-        let client = builder()
-            .build()
-            .or_else(|_| builder().tls_certs_only(bundled_roots()).build());
-        Ok(Self {
-            client: client.map_err(EgressError::Unavailable)?,
-        })
+        let client = builder().build().or_else(|_| builder().tls_certs_only(bundled_roots()).build());
+        Ok(Self { client: client.map_err(EgressError::Unavailable)? })
     }
 
     /// Sends JSON and returns once the head of the answer is here, whatever
@@ -86,19 +82,14 @@ impl Door {
         }
         let sent = tokio::time::timeout(post.patience.head, request.body(post.body).send()).await;
         match sent {
-            Err(_) => Err(EgressError::Timeout {
-                after: post.patience.head,
-            }),
+            Err(_) => Err(EgressError::Timeout { after: post.patience.head }),
             Ok(Err(cause)) => Err(EgressError::Unreachable(cause.without_url())),
             Ok(Ok(response)) => Ok(Answer::new(response, post.patience)),
         }
     }
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the door is the one place that builds HTTP clients"
-)]
+#[expect(clippy::disallowed_methods, reason = "the door is the one place that builds HTTP clients")]
 fn builder() -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .user_agent(concat!("toolyard/", env!("CARGO_PKG_VERSION")))
@@ -119,10 +110,8 @@ fn bundled_roots() -> Vec<reqwest::Certificate> {
 }
 
 fn bearer(secret: &SecretString) -> Result<HeaderValue, EgressError> {
-    let mut value =
-        HeaderValue::from_str(&format!("Bearer {}", secret.expose_secret())).map_err(|_| {
-            EgressError::Refused("the API key has characters that a header cannot carry")
-        })?;
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", secret.expose_secret()))
+        .map_err(|_| EgressError::Refused("the API key has characters that a header cannot carry"))?;
     value.set_sensitive(true);
     Ok(value)
 }

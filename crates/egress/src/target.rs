@@ -17,17 +17,12 @@ impl Target {
     /// Takes an address from the operator's settings: any host, but only
     /// http and https, and no credentials inside.
     pub fn parse(text: &str) -> Result<Self, EgressError> {
-        let url = Url::parse(text.trim())
-            .map_err(|_| EgressError::Refused("the address is not a URL"))?;
+        let url = Url::parse(text.trim()).map_err(|_| EgressError::Refused("the address is not a URL"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(EgressError::Refused(
-                "the address must start with http:// or https://",
-            ));
+            return Err(EgressError::Refused("the address must start with http:// or https://"));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(EgressError::Refused(
-                "the address must not contain a user name or password",
-            ));
+            return Err(EgressError::Refused("the address must not contain a user name or password"));
         }
         Ok(Self { url })
     }

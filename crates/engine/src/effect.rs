@@ -66,18 +66,9 @@ pub enum Effect {
 impl Effect {
     pub fn id(&self) -> EffectId {
         match self {
-            Self::CallModel { step, attempt, .. } => EffectId::Model {
-                step: *step,
-                attempt: *attempt,
-            },
-            Self::RunTool { call, round, .. } => EffectId::Tool {
-                call: call.clone(),
-                round: *round,
-            },
-            Self::Route { call, round, .. } => EffectId::Route {
-                call: call.clone(),
-                round: *round,
-            },
+            Self::CallModel { step, attempt, .. } => EffectId::Model { step: *step, attempt: *attempt },
+            Self::RunTool { call, round, .. } => EffectId::Tool { call: call.clone(), round: *round },
+            Self::Route { call, round, .. } => EffectId::Route { call: call.clone(), round: *round },
         }
     }
     pub(crate) fn run_tool(call: &Call) -> Self {

@@ -65,44 +65,25 @@ pub fn submit_result(
 ) -> Result<Vec<Event>, Refusal> {
     match wait.kind {
         WaitKind::Client => Ok(vec![returned(wait, outcome, blob, by)]),
-        WaitKind::Approval
-        | WaitKind::Input
-        | WaitKind::Credential
-        | WaitKind::Child
-        | WaitKind::Timer => Err(Refusal::WrongAnswer {
-            kind: wait.kind,
-            given: "a result",
-        }),
+        WaitKind::Approval | WaitKind::Input | WaitKind::Credential | WaitKind::Child | WaitKind::Timer => {
+            Err(Refusal::WrongAnswer { kind: wait.kind, given: "a result" })
+        }
     }
 }
 
 /// A child run ended, in the same transaction as this.
-pub fn end_child(
-    wait: &Wait,
-    outcome: ToolOutcome,
-    blob: Option<BlobRef>,
-) -> Result<Vec<Event>, Refusal> {
+pub fn end_child(wait: &Wait, outcome: ToolOutcome, blob: Option<BlobRef>) -> Result<Vec<Event>, Refusal> {
     match wait.kind {
         WaitKind::Child => Ok(vec![returned(wait, outcome, blob, Actor::Gateway {})]),
-        WaitKind::Client
-        | WaitKind::Approval
-        | WaitKind::Input
-        | WaitKind::Credential
-        | WaitKind::Timer => Err(Refusal::WrongAnswer {
-            kind: wait.kind,
-            given: "a child's end",
-        }),
+        WaitKind::Client | WaitKind::Approval | WaitKind::Input | WaitKind::Credential | WaitKind::Timer => {
+            Err(Refusal::WrongAnswer { kind: wait.kind, given: "a child's end" })
+        }
     }
 }
 
 /// Somebody answers a question. A denial ends the call.
 pub fn answer(wait: &Wait, answer: Answer, by: Actor) -> Result<Vec<Event>, Refusal> {
-    let wrong = |given| {
-        Err(Refusal::WrongAnswer {
-            kind: wait.kind,
-            given,
-        })
-    };
+    let wrong = |given| Err(Refusal::WrongAnswer { kind: wait.kind, given });
     match (wait.kind, answer) {
         (WaitKind::Approval, Answer::Allow { edited }) => {
             Ok(vec![answered(wait, Decision::Allow, edited, by)])
@@ -133,17 +114,11 @@ pub fn expire(wait: &Wait, at: Timestamp) -> Vec<Event> {
     let by = Actor::Gateway {};
     match wait.kind {
         WaitKind::Client | WaitKind::Child => vec![returned(wait, expired, None, by)],
-        WaitKind::Approval | WaitKind::Input | WaitKind::Credential => vec![
-            answered(wait, Decision::Expire, None, by.clone()),
-            returned(wait, expired, None, by),
-        ],
+        WaitKind::Approval | WaitKind::Input | WaitKind::Credential => {
+            vec![answered(wait, Decision::Expire, None, by.clone()), returned(wait, expired, None, by)]
+        }
         WaitKind::Timer => {
-            vec![returned(
-                wait,
-                ToolOutcome::Ok(timer_value(wait, ms, at)),
-                None,
-                by,
-            )]
+            vec![returned(wait, ToolOutcome::Ok(timer_value(wait, ms, at)), None, by)]
         }
     }
 }
@@ -225,15 +200,11 @@ fn answered(wait: &Wait, decision: Decision, edited: Option<Value>, by: Actor) -
 fn timer_value(wait: &Wait, ms: u64, at: Timestamp) -> Value {
     let mut value = match &wait.payload {
         Value::Object(payload) => payload.clone(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Map::new()
-        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
     };
     value.insert("success".to_owned(), json!(true));
     value.entry("waited").or_insert_with(|| json!(ms));
     value.entry("reason").or_insert(Value::Null);
-    value
-        .entry("timestamp")
-        .or_insert_with(|| json!(at.to_string()));
+    value.entry("timestamp").or_insert_with(|| json!(at.to_string()));
     Value::Object(value)
 }

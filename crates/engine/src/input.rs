@@ -3,8 +3,7 @@
 
 use serde_json::Value;
 use toolyard_protocol::event::{
-    BlobRef, HistoryCompacted, PluginEmitted, PluginStateSaved, ReplyAmended, ResultAmended,
-    ToolsetReplaced,
+    BlobRef, HistoryCompacted, PluginEmitted, PluginStateSaved, ReplyAmended, ResultAmended, ToolsetReplaced,
 };
 use toolyard_protocol::message::Part;
 use toolyard_protocol::risk::Risk;
@@ -22,10 +21,7 @@ pub enum Input {
     /// New facts were folded.
     Woken,
     /// The model call that was due ended with a whole reply.
-    ModelReplied {
-        reply: Reply,
-        calls: Vec<RoutedCall>,
-    },
+    ModelReplied { reply: Reply, calls: Vec<RoutedCall> },
     /// The model call that was due failed for good.
     ModelFailed {
         code: ErrorCode,
@@ -41,25 +37,11 @@ pub enum Input {
     /// (`Verdict::Ask`); the answer makes it due to be routed again.
     Routed(RoutedCall),
     /// An executor of this worker ended a dispatched call.
-    ToolEnded {
-        call: CallId,
-        outcome: ToolOutcome,
-        blob: Option<BlobRef>,
-        untrusted: bool,
-    },
+    ToolEnded { call: CallId, outcome: ToolOutcome, blob: Option<BlobRef>, untrusted: bool },
     /// A dispatched call became a run of its own.
-    ChildStarted {
-        call: CallId,
-        child: RunId,
-        expires: Option<Timestamp>,
-    },
+    ChildStarted { call: CallId, child: RunId, expires: Option<Timestamp> },
     /// News of a dispatched or parked call.
-    Progressed {
-        call: CallId,
-        fraction: Option<f64>,
-        message: Option<String>,
-        preliminary: Option<Value>,
-    },
+    Progressed { call: CallId, fraction: Option<f64>, message: Option<String>, preliminary: Option<Value> },
     /// What hooks and the worker's own upkeep have to log between steps.
     Noted(Vec<Note>),
     /// Nothing is in flight any more: the worker aborted what was not due.
@@ -128,18 +110,10 @@ pub enum Verdict {
     /// The gateway runs it.
     Run,
     /// A client or the clock ends it.
-    Park {
-        kind: ParkKind,
-        expires: Option<Timestamp>,
-        payload: Option<Value>,
-    },
+    Park { kind: ParkKind, expires: Option<Timestamp>, payload: Option<Value> },
     /// Somebody decides or provides something first. The engine counts the
     /// rounds, so a second question of one call has an id of its own.
-    Ask {
-        kind: AskKind,
-        expires: Option<Timestamp>,
-        payload: Value,
-    },
+    Ask { kind: AskKind, expires: Option<Timestamp>, payload: Value },
     /// It never runs: unknown tool, bad arguments, denied by rule.
     Refuse(ToolOutcome),
 }

@@ -85,10 +85,7 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self {
-            ask_from: None,
-            default_ask_from: Risk::High,
-        }
+        Self { ask_from: None, default_ask_from: Risk::High }
     }
 }
 
@@ -110,27 +107,16 @@ pub fn key_of(spec: &ToolSpec) -> String {
 }
 
 /// Decides about one call.
-pub fn decide(
-    spec: &ToolSpec,
-    policy: &Policy,
-    grants: &[Grant],
-    args: &Value,
-    tainted: bool,
-) -> Decision {
+pub fn decide(spec: &ToolSpec, policy: &Policy, grants: &[Grant], args: &Value, tainted: bool) -> Decision {
     let key = key_of(spec);
     let denied = grants.iter().any(|g| g.denies(&key, args));
     if spec.approval == Some(Approval::Deny) || denied {
-        return Decision::Deny(format!(
-            "Denied: the tool {} is not allowed here",
-            spec.name
-        ));
+        return Decision::Deny(format!("Denied: the tool {} is not allowed here", spec.name));
     }
     let fingerprint = spec.fingerprint();
     // Session grants come before stored ones in the order; both only allow
     // here, so which of them speaks makes no difference.
-    let granted = grants
-        .iter()
-        .any(|g| g.allows(spec, &key, args, &fingerprint));
+    let granted = grants.iter().any(|g| g.allows(spec, &key, args, &fingerprint));
     if granted {
         return Decision::Allow;
     }
@@ -145,11 +131,7 @@ pub fn decide(
         Some(Approval::Deny) | None => {}
     }
     let from = policy.ask_from.unwrap_or(policy.default_ask_from);
-    if reaches_outside(spec) && spec.risk >= from {
-        Decision::Ask
-    } else {
-        Decision::Allow
-    }
+    if reaches_outside(spec) && spec.risk >= from { Decision::Ask } else { Decision::Allow }
 }
 
 /// Tools whose effect is neither the gateway's own nor a client's own.
@@ -172,9 +154,7 @@ fn reaches_outside(spec: &ToolSpec) -> bool {
 /// An object fits if every field of the pattern is there and equal.
 fn fits(pattern: &Value, args: &Value) -> bool {
     match pattern {
-        Value::Object(fields) => fields
-            .iter()
-            .all(|(name, want)| args.get(name) == Some(want)),
+        Value::Object(fields) => fields.iter().all(|(name, want)| args.get(name) == Some(want)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             pattern == args
         }

@@ -29,9 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolyard_protocol::event::{
-    CancelRequested, HistoryCompacted, OpenWait, RunCreated, RunFinished,
-};
+use toolyard_protocol::event::{CancelRequested, HistoryCompacted, OpenWait, RunCreated, RunFinished};
 use toolyard_protocol::limits::RunLimits;
 use toolyard_protocol::run::{PauseReason, RunStatus, Usage};
 use toolyard_protocol::wait::WaitKind;
@@ -92,12 +90,8 @@ pub struct Run {
 
 impl Run {
     pub fn new(id: RunId) -> Self {
-        let first = Turn {
-            number: 1,
-            message: MessageId::of_turn(&id, 1),
-            taken: Vec::new(),
-            steps: Vec::new(),
-        };
+        let first =
+            Turn { number: 1, message: MessageId::of_turn(&id, 1), taken: Vec::new(), steps: Vec::new() };
         Self {
             id,
             created: None,
@@ -204,11 +198,7 @@ impl Run {
 
     /// The run's own open waits, in call order: its rows of the ledger.
     pub fn open_waits(&self) -> Vec<OpenWait> {
-        self.state
-            .calls()
-            .iter()
-            .filter_map(Call::open_wait)
-            .collect()
+        self.state.calls().iter().filter_map(Call::open_wait).collect()
     }
     /// What children of this run wait for.
     pub fn child_waits(&self) -> &[ChildWait] {
@@ -217,19 +207,14 @@ impl Run {
     /// Nothing is due, nothing is in flight and something is open: the owner
     /// lets go of the run.
     pub fn is_parked(&self) -> bool {
-        matches!(self.state, State::Waiting { .. }) && self.canceling.is_none()
+        matches!(self.state, State::Waiting { .. }) && !self.halting()
     }
     /// Why a parked run stands still: its most urgent wait, here or in a child.
     pub fn pause_reason(&self) -> Option<PauseReason> {
         if !self.is_parked() {
             return None;
         }
-        let own = self
-            .state
-            .calls()
-            .iter()
-            .filter_map(Call::open_wait)
-            .map(|w| w.kind);
+        let own = self.state.calls().iter().filter_map(Call::open_wait).map(|w| w.kind);
         let kinds = own.chain(self.child_waits.iter().map(|w| w.kind));
         kinds.min_by_key(|k| urgency(*k)).map(PauseReason::of)
     }
@@ -237,9 +222,7 @@ impl Run {
         match &self.state {
             State::Queued => RunStatus::Queued,
             State::Thinking { .. } | State::Acting { .. } => RunStatus::Running,
-            State::Waiting { .. } => self
-                .pause_reason()
-                .map_or(RunStatus::Running, PauseReason::status),
+            State::Waiting { .. } => self.pause_reason().map_or(RunStatus::Running, PauseReason::status),
             State::Finished(end) => end.status(),
         }
     }
@@ -248,8 +231,8 @@ impl Run {
     /// what is in flight and says [`crate::Input::Halted`].
     pub fn halting(&self) -> bool {
         match &self.state {
-            State::Queued | State::Waiting { .. } => self.canceling.is_some(),
-            State::Thinking { .. } | State::Acting { .. } => {
+            State::Queued => self.canceling.is_some(),
+            State::Thinking { .. } | State::Acting { .. } | State::Waiting { .. } => {
                 self.canceling.is_some() || self.interrupting()
             }
             State::Finished(_) => false,

@@ -26,15 +26,10 @@ pub struct Step {
 impl Step {
     pub(crate) fn new(reply: ModelReplied) -> Self {
         let results = vec![None; reply.calls.len()];
-        Self {
-            reply: Arc::new(reply),
-            results,
-        }
+        Self { reply: Arc::new(reply), results }
     }
     pub fn result_of(&self, call: &CallId) -> Option<&Returned> {
-        self.place_of(call)
-            .and_then(|i| self.results.get(i))
-            .and_then(Option::as_deref)
+        self.place_of(call).and_then(|i| self.results.get(i)).and_then(Option::as_deref)
     }
     fn place_of(&self, call: &CallId) -> Option<usize> {
         self.reply.calls.iter().position(|c| &c.call == call)

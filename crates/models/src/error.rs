@@ -60,11 +60,7 @@ pub enum ModelError {
     RequestRefused { status: u16, detail: Detail },
     /// Try later.
     #[error("The model provider is busy or out of order (status {status}){}", later(.retry_after))]
-    Overloaded {
-        status: u16,
-        retry_after: Option<Duration>,
-        detail: Detail,
-    },
+    Overloaded { status: u16, retry_after: Option<Duration>, detail: Detail },
     /// Try later, or mend the address.
     #[error("The model provider cannot be reached")]
     Unreachable { detail: Detail },
@@ -147,9 +143,7 @@ impl ModelError {
             cut @ Self::Cut { .. } => cut,
             other => {
                 let cause = other.detail().map(|d| format!(": {d}")).unwrap_or_default();
-                Self::Cut {
-                    detail: Detail::new(format!("{other}{cause}")),
-                }
+                Self::Cut { detail: Detail::new(format!("{other}{cause}")) }
             }
         }
     }
@@ -163,7 +157,5 @@ fn known_list(known: &[String]) -> String {
 }
 
 fn later(retry_after: &Option<Duration>) -> String {
-    retry_after
-        .map(|d| format!(", try again in {} s", d.as_secs_f32().ceil()))
-        .unwrap_or_default()
+    retry_after.map(|d| format!(", try again in {} s", d.as_secs_f32().ceil())).unwrap_or_default()
 }

@@ -52,13 +52,7 @@ pub struct Providers {
 impl Providers {
     pub fn open(settings: Vec<ProviderSettings>, door: &Door) -> Result<Self, BadProvider> {
         let mut providers = Self::default();
-        for ProviderSettings {
-            name,
-            kind,
-            base_url,
-            api_key,
-        } in settings
-        {
+        for ProviderSettings { name, kind, base_url, api_key } in settings {
             if providers.by_name.contains_key(&name) {
                 return Err(BadProvider::Twice(name));
             }
@@ -66,10 +60,8 @@ impl Providers {
                 ProviderKind::Demo => Arc::new(Demo::new(&name)),
                 ProviderKind::OpenAi => {
                     let address = base_url.as_deref().unwrap_or(OpenAi::BASE_URL);
-                    let target = Target::parse(address).map_err(|cause| BadProvider::Address {
-                        name: name.clone(),
-                        cause,
-                    })?;
+                    let target = Target::parse(address)
+                        .map_err(|cause| BadProvider::Address { name: name.clone(), cause })?;
                     Arc::new(OpenAi::new(&name, door.clone(), &target, api_key))
                 }
             };
@@ -84,13 +76,10 @@ impl Providers {
     }
 
     pub fn get(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
-        self.by_name
-            .get(name)
-            .cloned()
-            .ok_or_else(|| ModelError::UnknownProvider {
-                name: name.chars().take(64).collect(),
-                known: self.by_name.keys().cloned().collect(),
-            })
+        self.by_name.get(name).cloned().ok_or_else(|| ModelError::UnknownProvider {
+            name: name.chars().take(64).collect(),
+            known: self.by_name.keys().cloned().collect(),
+        })
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {

@@ -50,16 +50,10 @@ pub enum ChatTurn {
 
 impl ChatTurn {
     pub fn user(text: impl Into<String>) -> Self {
-        Self::User {
-            parts: vec![Part::text(text)],
-            name: None,
-        }
+        Self::User { parts: vec![Part::text(text)], name: None }
     }
     pub fn assistant(text: impl Into<String>) -> Self {
-        Self::Assistant {
-            parts: vec![Part::text(text)],
-            calls: Vec::new(),
-        }
+        Self::Assistant { parts: vec![Part::text(text)], calls: Vec::new() }
     }
 }
 

@@ -19,10 +19,7 @@ pub struct Retry {
 
 impl Default for Retry {
     fn default() -> Self {
-        Self {
-            max: 2,
-            pause: Duration::from_millis(500),
-        }
+        Self { max: 2, pause: Duration::from_millis(500) }
     }
 }
 
@@ -37,10 +34,7 @@ impl Retry {
             Some(asked) if asked > RETRY_AFTER_MAX => None,
             Some(asked) => Some(asked),
             None => {
-                let doubled = self
-                    .pause
-                    .saturating_mul(2u32.saturating_pow(done))
-                    .min(PAUSE_MAX);
+                let doubled = self.pause.saturating_mul(2u32.saturating_pow(done)).min(PAUSE_MAX);
                 // Up to a quarter more.
                 let share = (noise % 1024) as f64 / 4096.0;
                 Some(doubled.mul_f64(1.0 + share))

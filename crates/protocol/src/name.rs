@@ -70,6 +70,10 @@ name!(
 );
 
 impl ToolName {
+    /// Stands for the name of a call that the model gave none.
+    pub fn unnamed() -> Self {
+        Self(Arc::from("unnamed"))
+    }
     pub fn parse(text: &str) -> Result<Self, BadName> {
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if text.is_empty() || text.len() > limits::TOOL_NAME || !text.chars().all(fine) {

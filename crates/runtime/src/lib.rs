@@ -1,1 +1,31 @@
-//! Empty room.
+//! Runs in motion: workers advance them, the scheduler wakes them, and the
+//! commands of the outside (messages, results, answers, cancels) reach them.
+//!
+//! Everything commits first and acts afterwards. A waiting run has no task, no
+//! lease and no memory here: only rows. This crate speaks no HTTP to clients
+//! and holds no SQL. Start with [`Runtime`]; the loop itself is in `worker`.
+
+mod agents;
+mod blob;
+mod command;
+mod create;
+mod facts;
+pub mod once;
+mod post;
+mod refused;
+mod runtime;
+mod scheduler;
+mod settings;
+mod slots;
+mod starting;
+mod tasks;
+mod worker;
+
+pub use agents::{LoadedAgent, check_agent};
+pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Respond, Triggered};
+pub use create::CreatedRun;
+pub use facts::{AnswerIn, Caller, Remember, ResultIn, Submitted};
+pub use refused::{Refused, store_error};
+pub use runtime::Runtime;
+pub use settings::Settings;
+pub use tasks::Tasks;

@@ -71,11 +71,7 @@ impl ArgumentError {
             | Self::WrongType { path, .. }
             | Self::NotAnInteger { path, .. }
             | Self::Violation { path, .. } => Some(path),
-            Self::NotAnObject
-            | Self::TooDeep
-            | Self::TooComplex
-            | Self::Mismatch
-            | Self::Unchecked => None,
+            Self::NotAnObject | Self::TooDeep | Self::TooComplex | Self::Mismatch | Self::Unchecked => None,
         }
     }
 }
@@ -84,34 +80,24 @@ impl fmt::Display for ArgumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAnObject => f.write_str("Invalid tool arguments: must be an object."),
-            Self::TooDeep => write!(
-                f,
-                "Invalid tool arguments: nested deeper than {MAX_ARGUMENT_DEPTH} levels."
-            ),
-            Self::TooComplex => write!(
-                f,
-                "Invalid tool arguments: checking them takes more than {MAX_CHECK_STEPS} steps."
-            ),
+            Self::TooDeep => {
+                write!(f, "Invalid tool arguments: nested deeper than {MAX_ARGUMENT_DEPTH} levels.")
+            }
+            Self::TooComplex => {
+                write!(f, "Invalid tool arguments: checking them takes more than {MAX_CHECK_STEPS} steps.")
+            }
             Self::Missing { path } => write!(f, "Missing required parameter: {path}"),
             Self::Unknown { path } => write!(f, "Unknown parameter: {path}"),
-            Self::WrongType {
-                path,
-                expected,
-                got,
-            } => write!(
-                f,
-                "{} has wrong type: expected {expected}, got {got}",
-                Subject(path)
-            ),
+            Self::WrongType { path, expected, got } => {
+                write!(f, "{} has wrong type: expected {expected}, got {got}", Subject(path))
+            }
             Self::NotAnInteger { path, got } => {
                 write!(f, "{} must be an integer, got: {got}", Subject(path))
             }
             Self::Violation { path, keyword } => {
                 write!(f, "{} {} ({keyword})", Subject(path), sentence(keyword))
             }
-            Self::Mismatch => {
-                f.write_str("Invalid tool arguments: they do not match the tool's schema.")
-            }
+            Self::Mismatch => f.write_str("Invalid tool arguments: they do not match the tool's schema."),
             Self::Unchecked => f.write_str("Invalid tool arguments: they could not be checked."),
         }
     }

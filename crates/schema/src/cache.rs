@@ -49,9 +49,7 @@ impl Schemas {
         // The key needs a walk over the schema, so its size comes first here too.
         measure_schema(schema)?;
         self.compiled
-            .try_get_with(schema_key(schema, limits), || {
-                ToolSchema::compile(schema, limits)
-            })
+            .try_get_with(schema_key(schema, limits), || ToolSchema::compile(schema, limits))
             .map_err(Arc::unwrap_or_clone)
     }
 
@@ -65,9 +63,7 @@ impl Schemas {
         limits: &Limits,
         names: NameRule,
     ) -> Result<Vec<(ToolDefinition, ToolSchema)>, DefinitionErrors> {
-        validate_with(definitions, limits, names, |schema| {
-            self.compile(schema, limits)
-        })
+        validate_with(definitions, limits, names, |schema| self.compile(schema, limits))
     }
 
     /// Schemas held now, for metrics. Approximate while others compile.

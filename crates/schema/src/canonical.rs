@@ -14,12 +14,7 @@ pub(crate) type SchemaKey = [u8; 32];
 
 /// Expects a value that [`crate::measure`] has passed.
 pub(crate) fn schema_key(schema: &Value, limits: &Limits) -> SchemaKey {
-    let Limits {
-        source,
-        max_tools: _,
-        max_depth,
-        max_properties,
-    } = limits;
+    let Limits { source, max_tools: _, max_depth, max_properties } = limits;
     let mut text = format!("{source:?} {max_depth} {max_properties}\n");
     write_sorted(schema, &mut text);
     let mut context = Context::new(&SHA256);

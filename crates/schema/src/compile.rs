@@ -16,6 +16,9 @@ use crate::error::SchemaError;
 use crate::limits::MAX_PATTERN_SIZE;
 use crate::tree::Tree;
 
+#[cfg(test)]
+mod tests;
+
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Answers every request for a document with no.
@@ -33,9 +36,7 @@ fn options() -> ValidationOptions<'static> {
         .with_draft(Draft::Draft202012)
         .with_retriever(Refuse)
         .with_pattern_options(
-            PatternOptions::regex()
-                .size_limit(MAX_PATTERN_SIZE)
-                .dfa_size_limit(MAX_PATTERN_SIZE),
+            PatternOptions::regex().size_limit(MAX_PATTERN_SIZE).dfa_size_limit(MAX_PATTERN_SIZE),
         )
         .should_validate_formats(true)
 }
@@ -59,9 +60,7 @@ fn blame(tree: &Tree) -> SchemaError {
     tree.patterns
         .iter()
         .find(|(pattern, _)| single("pattern", &Value::from(pattern.as_str())).is_none())
-        .map_or(SchemaError::Unusable, |(_, at)| {
-            SchemaError::PatternInvalid { at: at.clone() }
-        })
+        .map_or(SchemaError::Unusable, |(_, at)| SchemaError::PatternInvalid { at: at.clone() })
 }
 
 /// A validator for one assertion alone.

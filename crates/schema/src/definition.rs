@@ -46,10 +46,7 @@ pub enum ToolProblem {
     #[error("the description is longer than {limit} {unit}")]
     DescriptionTooLong { limit: usize, unit: &'static str },
     #[error("{place} has the hidden character U+{character:04X}", character = u32::from(*.character))]
-    HiddenCharacter {
-        place: &'static str,
-        character: char,
-    },
+    HiddenCharacter { place: &'static str, character: char },
     #[error("has no `parameters` (or `inputSchema`)")]
     SchemaMissing,
     #[error("has both `parameters` and `inputSchema`")]
@@ -118,9 +115,7 @@ fn name(fields: &Map<String, Value>, names: NameRule) -> Result<String, ToolProb
     match fields.get("name").and_then(Value::as_str) {
         None | Some("") => Err(ToolProblem::NameMissing),
         Some(name) if names.accepts(name) => Ok(name.to_owned()),
-        Some(_) => Err(ToolProblem::NameInvalid {
-            rule: names.describe(),
-        }),
+        Some(_) => Err(ToolProblem::NameInvalid { rule: names.describe() }),
     }
 }
 
@@ -182,9 +177,6 @@ pub(crate) fn refuse_hidden_in_schema(schema: &Value) -> Result<(), ToolProblem>
 fn refuse_hidden(place: &'static str, text: &str) -> Result<(), ToolProblem> {
     match find_hidden(text) {
         None => Ok(()),
-        Some(hidden) => Err(ToolProblem::HiddenCharacter {
-            place,
-            character: hidden.character,
-        }),
+        Some(hidden) => Err(ToolProblem::HiddenCharacter { place, character: hidden.character }),
     }
 }

@@ -64,9 +64,7 @@ impl DefinitionErrors {
     /// The name of the first error.
     #[must_use]
     pub fn code(&self) -> &'static str {
-        self.errors
-            .first()
-            .map_or("tool_definitions_invalid", DefinitionError::code)
+        self.errors.first().map_or("tool_definitions_invalid", DefinitionError::code)
     }
 }
 
@@ -97,13 +95,8 @@ pub fn validate_definitions(
     limits: &Limits,
     names: NameRule,
 ) -> Result<Vec<ToolDefinition>, DefinitionErrors> {
-    let accepted = validate_with(definitions, limits, names, |schema| {
-        ToolSchema::compile(schema, limits)
-    })?;
-    Ok(accepted
-        .into_iter()
-        .map(|(definition, _)| definition)
-        .collect())
+    let accepted = validate_with(definitions, limits, names, |schema| ToolSchema::compile(schema, limits))?;
+    Ok(accepted.into_iter().map(|(definition, _)| definition).collect())
 }
 
 pub(crate) fn validate_with(
@@ -115,10 +108,7 @@ pub(crate) fn validate_with(
     // Alone and first: beyond the limit no tool is looked at.
     if definitions.len() > limits.max_tools {
         return Err(DefinitionErrors {
-            errors: vec![DefinitionError::TooMany {
-                limit: limits.max_tools,
-                count: definitions.len(),
-            }],
+            errors: vec![DefinitionError::TooMany { limit: limits.max_tools, count: definitions.len() }],
         });
     }
     let mut accepted = Vec::with_capacity(definitions.len());
@@ -126,22 +116,14 @@ pub(crate) fn validate_with(
     for (index, value) in definitions.iter().enumerate() {
         match accept_one(value, limits, names, &compile) {
             Ok(tool) => accepted.push(tool),
-            Err(problem) => errors.push(DefinitionError::Tool {
-                index,
-                name: claimed_name(value),
-                problem,
-            }),
+            Err(problem) => errors.push(DefinitionError::Tool { index, name: claimed_name(value), problem }),
         }
     }
     let duplicates = duplicates(accepted.iter().map(|(definition, _)| &definition.name));
     if !duplicates.is_empty() {
         errors.push(DefinitionError::Duplicates { names: duplicates });
     }
-    if errors.is_empty() {
-        Ok(accepted)
-    } else {
-        Err(DefinitionErrors { errors })
-    }
+    if errors.is_empty() { Ok(accepted) } else { Err(DefinitionErrors { errors }) }
 }
 
 fn accept_one(

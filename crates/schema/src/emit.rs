@@ -10,10 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::tree::{ALWAYS, NEVER, NodeId, Part, Tree};
 
 pub(crate) fn emit(tree: &Tree) -> Value {
-    let mut emitter = Emitter {
-        tree,
-        shared: HashMap::new(),
-    };
+    let mut emitter = Emitter { tree, shared: HashMap::new() };
     for part in tree.nodes.iter().flat_map(|node| &node.parts) {
         if let Part::Ref(target) = part {
             let next = emitter.shared.len();
@@ -24,11 +21,8 @@ pub(crate) fn emit(tree: &Tree) -> Value {
         return Value::Bool(true);
     };
     if !emitter.shared.is_empty() {
-        let definitions: Map<String, Value> = emitter
-            .shared
-            .iter()
-            .map(|(id, number)| (number.to_string(), emitter.body(*id)))
-            .collect();
+        let definitions: Map<String, Value> =
+            emitter.shared.iter().map(|(id, number)| (number.to_string(), emitter.body(*id))).collect();
         document.insert("$defs".to_owned(), Value::Object(definitions));
     }
     Value::Object(document)
@@ -66,11 +60,7 @@ impl Emitter<'_> {
     }
 
     fn places_by_name<'n>(&self, entries: impl Iterator<Item = (&'n str, NodeId)>) -> Value {
-        Value::Object(
-            entries
-                .map(|(name, id)| (name.to_owned(), self.place(id)))
-                .collect(),
-        )
+        Value::Object(entries.map(|(name, id)| (name.to_owned(), self.place(id))).collect())
     }
 
     fn write(&self, part: &Part, schema: &mut Map<String, Value>) {
@@ -93,20 +83,12 @@ impl Emitter<'_> {
             Part::AnyOf(ids) => put("anyOf", self.places(ids)),
             Part::OneOf(ids) => put("oneOf", self.places(ids)),
             Part::Not(id) => put("not", self.place(*id)),
-            Part::If {
-                test,
-                then,
-                otherwise,
-            } => {
+            Part::If { test, then, otherwise } => {
                 put("if", self.place(*test));
                 put("then", self.place(*then));
                 put("else", self.place(*otherwise));
             }
-            Part::Object {
-                properties,
-                patterns,
-                additional,
-            } => {
+            Part::Object { properties, patterns, additional } => {
                 let properties = properties.iter().map(|(name, id)| (name.as_str(), *id));
                 put("properties", self.places_by_name(properties));
                 if !patterns.is_empty() {

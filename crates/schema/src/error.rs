@@ -4,7 +4,7 @@
 //! reference's address or a constant, so an error cannot be used to read anything.
 
 use crate::limits::{
-    ABSOLUTE_DEPTH, MAX_BYTES, MAX_ENUM, MAX_NODES, MAX_PATTERN_BYTES, MAX_PATTERN_SIZE,
+    ABSOLUTE_DEPTH, MAX_BYTES, MAX_ENUM, MAX_NESTING, MAX_NODES, MAX_PATTERN_BYTES, MAX_PATTERN_SIZE,
     MAX_PATTERNS,
 };
 
@@ -19,16 +19,14 @@ pub enum SchemaError {
     TooLarge,
     #[error("the schema is nested deeper than {limit} levels")]
     TooDeep { limit: usize },
-    #[error("the schema's JSON or its chain of references is deeper than {ABSOLUTE_DEPTH} levels")]
+    #[error("the schema's JSON is nested deeper than {MAX_NESTING} levels")]
     TooNested,
+    #[error("a path through the schema and its references is longer than {ABSOLUTE_DEPTH} steps")]
+    PathTooLong,
     #[error("the schema expands to more than {MAX_NODES} subschemas")]
     TooManyNodes,
     #[error("{at} has {count} properties, more than {limit}")]
-    TooManyProperties {
-        at: String,
-        count: usize,
-        limit: usize,
-    },
+    TooManyProperties { at: String, count: usize, limit: usize },
     #[error("{at} has {count} enum values, more than {MAX_ENUM}")]
     EnumTooLong { at: String, count: usize },
     #[error("the pattern at {at} is longer than {MAX_PATTERN_BYTES} bytes")]
@@ -45,9 +43,7 @@ pub enum SchemaError {
          {MAX_PATTERN_SIZE} bytes"
     )]
     PatternInvalid { at: String },
-    #[error(
-        "{at} has an unknown type: use string, number, integer, boolean, array, object or null"
-    )]
+    #[error("{at} has an unknown type: use string, number, integer, boolean, array, object or null")]
     UnknownType { at: String },
     #[error("{at} uses `{keyword}`, which is not allowed here")]
     KeywordRefused { at: String, keyword: &'static str },
@@ -75,6 +71,7 @@ impl SchemaError {
             Self::TooLarge => "schema_too_large",
             Self::TooDeep { .. } => "schema_too_deep",
             Self::TooNested => "schema_too_nested",
+            Self::PathTooLong => "schema_path_too_long",
             Self::TooManyNodes => "schema_too_many_nodes",
             Self::TooManyProperties { .. } => "schema_too_many_properties",
             Self::EnumTooLong { .. } => "schema_enum_too_long",
@@ -99,7 +96,8 @@ impl SchemaError {
         match self {
             Self::TooLarge => Some(MAX_BYTES as u64),
             Self::TooDeep { limit } | Self::TooManyProperties { limit, .. } => Some(*limit as u64),
-            Self::TooNested => Some(ABSOLUTE_DEPTH as u64),
+            Self::TooNested => Some(MAX_NESTING as u64),
+            Self::PathTooLong => Some(ABSOLUTE_DEPTH as u64),
             Self::TooManyNodes => Some(MAX_NODES),
             Self::EnumTooLong { .. } => Some(MAX_ENUM as u64),
             Self::PatternTooLong { .. } => Some(MAX_PATTERN_BYTES as u64),

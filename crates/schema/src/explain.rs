@@ -13,16 +13,15 @@ use serde_json::Value;
 use crate::argument::ArgumentError;
 use crate::limits::MAX_ARGUMENT_ERRORS;
 use crate::pointer::Segment;
-use crate::text::shorten;
 use crate::tree::{Assertion, Kind, NEVER, NodeId, Part, Tree};
+
+mod path;
+
+use path::{render, render_with};
 
 /// Visits of one explanation. Building a single assertion's test counts as fifty.
 const MAX_VISITS: usize = 20_000;
 const TEST_VISITS: usize = 50;
-
-/// Longest parameter name a sentence prints, and the longest whole path.
-const MAX_NAME: usize = 64;
-const MAX_PATH: usize = 256;
 
 /// Why `arguments` do not fit the tree. Never empty.
 pub(crate) fn explain(tree: &Tree, arguments: &Value) -> Vec<ArgumentError> {
@@ -47,19 +46,12 @@ pub(crate) fn find(tree: &Tree, arguments: &Value) -> Vec<ArgumentError> {
 }
 
 fn last_resort(tree: &Tree) -> ArgumentError {
-    let unevaluated = tree
-        .nodes
-        .iter()
-        .flat_map(|node| &node.parts)
-        .find_map(|part| match part {
-            Part::Unevaluated { keyword, .. } => Some(*keyword),
-            _ => None,
-        });
+    let unevaluated = tree.nodes.iter().flat_map(|node| &node.parts).find_map(|part| match part {
+        Part::Unevaluated { keyword, .. } => Some(*keyword),
+        _ => None,
+    });
     match unevaluated {
-        Some(keyword) => ArgumentError::Violation {
-            path: String::new(),
-            keyword,
-        },
+        Some(keyword) => ArgumentError::Violation { path: String::new(), keyword },
         None => ArgumentError::Mismatch,
     }
 }
@@ -165,16 +157,8 @@ impl<'t, 'v> Explainer<'t, 'v> {
                     self.violation("not");
                 }
             }
-            Part::If {
-                test,
-                then,
-                otherwise,
-            } => {
-                let next = if self.holds(*test, value) {
-                    then
-                } else {
-                    otherwise
-                };
+            Part::If { test, then, otherwise } => {
+                let next = if self.holds(*test, value) { then } else { otherwise };
                 self.visit(*next, value);
             }
             Part::Object { .. } | Part::Names(_) | Part::Dependent(_) => self.object(part, value),
@@ -200,11 +184,7 @@ impl<'t, 'v> Explainer<'t, 'v> {
                 return;
             }
             match part {
-                Part::Object {
-                    properties,
-                    patterns,
-                    additional,
-                } => {
+                Part::Object { properties, patterns, additional } => {
                     let mut known = false;
                     if let Some(id) = properties.get(name) {
                         known = true;
@@ -225,15 +205,7 @@ impl<'t, 'v> Explainer<'t, 'v> {
                         Some(_) | None => {}
                     }
                 }
-                Part::Names(id) => {
-                    if !self.holds(*id, &Value::from(name.as_str())) {
-                        let path = render_with(&self.path, name);
-                        self.report(ArgumentError::Violation {
-                            path,
-                            keyword: "propertyNames",
-                        });
-                    }
-                }
+                Part::Names(id) => self.name(*id, name),
                 Part::Dependent(needs) => {
                     if let Some(id) = needs.get(name) {
                         self.visit(*id, value);
@@ -241,6 +213,13 @@ impl<'t, 'v> Explainer<'t, 'v> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    fn name(&mut self, id: NodeId, name: &str) {
+        if !self.holds(id, &Value::from(name)) {
+            let path = render_with(&self.path, name);
+            self.report(ArgumentError::Violation { path, keyword: "propertyNames" });
         }
     }
 
@@ -270,15 +249,10 @@ impl<'t, 'v> Explainer<'t, 'v> {
     fn wrong_type(&mut self, kinds: &[Kind], value: &Value) {
         let path = render(&self.path);
         self.report(match (kinds, value) {
-            ([Kind::Integer], Value::Number(number)) => ArgumentError::NotAnInteger {
-                path,
-                got: number.to_string(),
-            },
-            _ => ArgumentError::WrongType {
-                path,
-                expected: join(kinds),
-                got: Kind::of(value).name(),
-            },
+            ([Kind::Integer], Value::Number(number)) => {
+                ArgumentError::NotAnInteger { path, got: number.to_string() }
+            }
+            _ => ArgumentError::WrongType { path, expected: join(kinds), got: Kind::of(value).name() },
         });
     }
 
@@ -289,9 +263,7 @@ impl<'t, 'v> Explainer<'t, 'v> {
         let fitting: Vec<NodeId> = ids
             .iter()
             .zip(&declared)
-            .filter(|(_, kinds)| {
-                kinds.is_none_or(|kinds| kinds.iter().any(|kind| kind.admits(value)))
-            })
+            .filter(|(_, kinds)| kinds.is_none_or(|kinds| kinds.iter().any(|kind| kind.admits(value))))
             .map(|(id, _)| *id)
             .collect();
         match fitting.as_slice() {
@@ -330,39 +302,4 @@ impl<'t, 'v> Explainer<'t, 'v> {
 fn join(kinds: &[Kind]) -> String {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     names.join(" or ")
-}
-
-fn render_with(path: &[Segment<'_>], name: &str) -> String {
-    let mut path = path.to_vec();
-    path.push(Segment::Name(name));
-    render(&path)
-}
-
-/// `a.b[2]`. Names are foreign text: cleaned and cut.
-fn render(path: &[Segment<'_>]) -> String {
-    let mut text = String::new();
-    for segment in path {
-        if text.len() > MAX_PATH {
-            text.push('…');
-            break;
-        }
-        match segment {
-            Segment::Index(index) => {
-                text.push('[');
-                text.push_str(&index.to_string());
-                text.push(']');
-            }
-            Segment::Name(name) => {
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                if name.is_empty() {
-                    text.push_str("\"\"");
-                } else {
-                    text.push_str(&shorten(name, MAX_NAME));
-                }
-            }
-        }
-    }
-    text
 }

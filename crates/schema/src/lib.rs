@@ -43,8 +43,8 @@ pub use definition::{ToolDefinition, ToolProblem};
 pub use definitions::{DefinitionError, DefinitionErrors, validate_definitions};
 pub use error::SchemaError;
 pub use limits::{
-    ABSOLUTE_DEPTH, Limits, MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_ERRORS, MAX_BYTES, MAX_CHECK_STEPS,
-    MAX_ENUM, MAX_NODES, MAX_PATTERN_BYTES, MAX_PATTERN_SIZE, MAX_PATTERNS, Source,
+    ABSOLUTE_DEPTH, Limits, MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_ERRORS, MAX_BYTES, MAX_CHECK_STEPS, MAX_ENUM,
+    MAX_NESTING, MAX_NODES, MAX_PATTERN_BYTES, MAX_PATTERN_SIZE, MAX_PATTERNS, Source,
 };
 pub use name::NameRule;
 pub use schema::ToolSchema;

@@ -6,8 +6,11 @@
 /// Bytes of a schema as compact JSON.
 pub const MAX_BYTES: usize = 64 * 1024;
 
-/// Levels of JSON nesting in a schema, and the longest path through it with each reference
-/// counted as a step. A schema of depth 16 whose every level is a reference is just inside.
+/// Levels of JSON nesting in a schema, data such as `const` and `default` included.
+pub const MAX_NESTING: usize = 64;
+
+/// The longest path through a schema, each reference counted as a step. A schema of depth 16
+/// whose every level is a reference is just inside. No [`Limits`] allow more depth than this.
 pub const ABSOLUTE_DEPTH: usize = 32;
 
 /// Subschemas of a schema, counted as paths: a definition that is reached on three ways counts
@@ -67,23 +70,13 @@ impl Limits {
     /// With a secret key use `Limits::request().with_max_tools(128)`.
     #[must_use]
     pub const fn request() -> Self {
-        Self {
-            source: Source::Request,
-            max_tools: 10,
-            max_depth: 5,
-            max_properties: 20,
-        }
+        Self { source: Source::Request, max_tools: 10, max_depth: 5, max_properties: 20 }
     }
 
     /// For tools the operator configured, directly or through an MCP server.
     #[must_use]
     pub const fn trusted() -> Self {
-        Self {
-            source: Source::Trusted,
-            max_tools: 128,
-            max_depth: 16,
-            max_properties: 256,
-        }
+        Self { source: Source::Trusted, max_tools: 128, max_depth: 16, max_properties: 256 }
     }
 
     /// The same limits with another number of tools: that one depends on the caller's key.

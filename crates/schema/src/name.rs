@@ -22,12 +22,8 @@ impl NameRule {
         let bytes = name.as_bytes();
         let word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let shape = match self {
-            Self::Chat => {
-                bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.iter().all(word)
-            }
-            Self::Config => {
-                !bytes.is_empty() && bytes.iter().all(|byte| word(byte) || *byte == b'-')
-            }
+            Self::Chat => bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.iter().all(word),
+            Self::Config => !bytes.is_empty() && bytes.iter().all(|byte| word(byte) || *byte == b'-'),
         };
         shape && bytes.len() <= MAX_NAME && !RESERVED.contains(&name)
     }

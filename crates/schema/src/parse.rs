@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value};
 
 use crate::error::SchemaError;
-use crate::limits::{Limits, MAX_ENUM, MAX_NODES, MAX_PATTERN_BYTES, MAX_PATTERNS};
-use crate::pattern;
+use crate::limits::{Limits, MAX_NODES};
 use crate::pointer::{Segment, place};
 use crate::shape;
-use crate::tree::{ALWAYS, Assertion, Kind, NEVER, Node, NodeId, Part, Tree};
+use crate::tree::{ALWAYS, Assertion, NEVER, Node, NodeId, Part, Tree};
 
+mod assertion;
 mod gather;
 mod reference;
 
@@ -48,11 +48,7 @@ pub(crate) fn parse(schema: &Value, limits: &Limits) -> Result<Tree, SchemaError
     Ok(Tree {
         nodes: parser.nodes,
         root,
-        patterns: parser
-            .patterns
-            .into_iter()
-            .map(|(text, at)| (text.to_owned(), at))
-            .collect(),
+        patterns: parser.patterns.into_iter().map(|(text, at)| (text.to_owned(), at)).collect(),
     })
 }
 
@@ -80,10 +76,7 @@ impl<'a> Parser<'a> {
     }
 
     fn malformed<T>(&self, expected: &'static str) -> Result<T, SchemaError> {
-        Err(SchemaError::Malformed {
-            at: self.place(),
-            expected,
-        })
+        Err(SchemaError::Malformed { at: self.place(), expected })
     }
 
     fn within<T>(
@@ -119,11 +112,7 @@ impl<'a> Parser<'a> {
         Ok(id)
     }
 
-    fn keywords(
-        &mut self,
-        id: NodeId,
-        map: &'a Map<String, Value>,
-    ) -> Result<Vec<Part>, SchemaError> {
+    fn keywords(&mut self, id: NodeId, map: &'a Map<String, Value>) -> Result<Vec<Part>, SchemaError> {
         let mut gathered = Gathered::default();
         for (keyword, value) in map {
             self.within(Segment::Name(keyword), |parser| {
@@ -178,8 +167,8 @@ impl<'a> Parser<'a> {
             }
             "unevaluatedItems" => self.unevaluated("unevaluatedItems", value, into)?,
 
-            "$ref" | "$dynamicRef" | "$recursiveRef" | "$defs" | "definitions" | "$id"
-            | "$anchor" | "$schema" => self.reference_keyword(id, keyword, value)?,
+            "$ref" | "$dynamicRef" | "$recursiveRef" | "$defs" | "definitions" | "$id" | "$anchor"
+            | "$schema" => self.reference_keyword(id, keyword, value)?,
 
             // Draft 4 says "the minimum itself is excluded" with a flag.
             "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => {
@@ -193,75 +182,11 @@ impl<'a> Parser<'a> {
                 Some((_, shape)) if !shape.fits(value) => {
                     return self.malformed(shape.describe());
                 }
-                Some((keyword, _)) => into
-                    .parts
-                    .push(Part::Assert(Assertion::new(keyword, value.clone()))),
+                Some((keyword, _)) => into.parts.push(Part::Assert(Assertion::new(keyword, value.clone()))),
                 None => self.refuse_hidden_references(value)?,
             },
         }
         Ok(())
-    }
-
-    fn types(&self, value: &Value) -> Result<Vec<Kind>, SchemaError> {
-        let names = match value {
-            Value::String(_) => std::slice::from_ref(value),
-            Value::Array(names) if !names.is_empty() => names,
-            _ => return self.malformed("a type or a list of types"),
-        };
-        let mut kinds = Vec::new();
-        for name in names {
-            let kind = name.as_str().and_then(Kind::parse);
-            let kind = kind.ok_or_else(|| SchemaError::UnknownType { at: self.place() })?;
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
-            }
-        }
-        Ok(kinds)
-    }
-
-    fn names(&self, value: &Value) -> Result<Vec<String>, SchemaError> {
-        match shape::names_of(value) {
-            Some(names) => Ok(names),
-            None => self.malformed("a list of names"),
-        }
-    }
-
-    fn count(&self, value: &Value) -> Result<u64, SchemaError> {
-        match shape::count(value) {
-            Some(count) => Ok(count),
-            None => self.malformed(shape::Shape::Count.describe()),
-        }
-    }
-
-    fn enumeration(&self, value: &Value) -> Result<Part, SchemaError> {
-        let Value::Array(options) = value else {
-            return self.malformed("a list of values");
-        };
-        if options.len() > MAX_ENUM {
-            return Err(SchemaError::EnumTooLong {
-                at: self.place(),
-                count: options.len(),
-            });
-        }
-        Ok(Part::Assert(Assertion::new("enum", value.clone())))
-    }
-
-    fn pattern(&mut self, text: Option<&'a str>) -> Result<Assertion, SchemaError> {
-        let Some(text) = text else {
-            return self.malformed("a regular expression");
-        };
-        if text.len() > MAX_PATTERN_BYTES {
-            return Err(SchemaError::PatternTooLong { at: self.place() });
-        }
-        if pattern::scan(text).backtracks {
-            return Err(SchemaError::PatternUnsupported { at: self.place() });
-        }
-        let at = self.place();
-        self.patterns.entry(text).or_insert(at);
-        if self.patterns.len() > MAX_PATTERNS {
-            return Err(SchemaError::TooManyPatterns);
-        }
-        Ok(Assertion::new("pattern", Value::from(text)))
     }
 
     fn properties(&mut self, value: &'a Value) -> Result<BTreeMap<String, NodeId>, SchemaError> {
@@ -273,19 +198,12 @@ impl<'a> Parser<'a> {
     fn limit_properties(&self, count: usize) -> Result<(), SchemaError> {
         let limit = self.limits.max_properties;
         if count > limit {
-            return Err(SchemaError::TooManyProperties {
-                at: self.place(),
-                count,
-                limit,
-            });
+            return Err(SchemaError::TooManyProperties { at: self.place(), count, limit });
         }
         Ok(())
     }
 
-    fn pattern_properties(
-        &mut self,
-        value: &'a Value,
-    ) -> Result<Vec<(Assertion, NodeId)>, SchemaError> {
+    fn pattern_properties(&mut self, value: &'a Value) -> Result<Vec<(Assertion, NodeId)>, SchemaError> {
         let Value::Object(map) = value else {
             return self.malformed("an object of schemas");
         };
@@ -299,10 +217,7 @@ impl<'a> Parser<'a> {
             .collect()
     }
 
-    fn schemas_by_name(
-        &mut self,
-        value: &'a Value,
-    ) -> Result<BTreeMap<String, NodeId>, SchemaError> {
+    fn schemas_by_name(&mut self, value: &'a Value) -> Result<BTreeMap<String, NodeId>, SchemaError> {
         let Value::Object(map) = value else {
             return self.malformed("an object of schemas");
         };
@@ -323,8 +238,7 @@ impl<'a> Parser<'a> {
             self.within(Segment::Name(name), |parser| {
                 if needed.is_array() {
                     let names = parser.names(needed)?;
-                    into.dependent_required
-                        .insert(name.clone(), Value::from(names));
+                    into.dependent_required.insert(name.clone(), Value::from(names));
                 } else {
                     into.dependent.insert(name.clone(), parser.schema(needed)?);
                 }
@@ -341,9 +255,7 @@ impl<'a> Parser<'a> {
         schemas
             .iter()
             .enumerate()
-            .map(|(index, schema)| {
-                self.within(Segment::Index(index), |parser| parser.schema(schema))
-            })
+            .map(|(index, schema)| self.within(Segment::Index(index), |parser| parser.schema(schema)))
             .collect()
     }
 
@@ -364,30 +276,5 @@ impl<'a> Parser<'a> {
         let schema = self.schema(value)?;
         into.parts.push(Part::Unevaluated { keyword, schema });
         Ok(())
-    }
-
-    fn exclusive_flag(
-        &self,
-        siblings: &Map<String, Value>,
-        keyword: &str,
-        value: &Value,
-        into: &mut Gathered,
-    ) -> Result<(), SchemaError> {
-        if value.as_bool() != Some(true) {
-            return Ok(());
-        }
-        let (keyword, bound) = if keyword == "exclusiveMinimum" {
-            ("exclusiveMinimum", siblings.get("minimum"))
-        } else {
-            ("exclusiveMaximum", siblings.get("maximum"))
-        };
-        match bound {
-            Some(bound) if bound.is_number() => {
-                into.parts
-                    .push(Part::Assert(Assertion::new(keyword, bound.clone())));
-                Ok(())
-            }
-            _ => self.malformed("a number"),
-        }
     }
 }

@@ -15,11 +15,7 @@ pub(crate) struct PatternShape {
 }
 
 pub(crate) fn scan(pattern: &str) -> PatternShape {
-    let mut scan = Scan {
-        rest: pattern,
-        backtracks: false,
-        groups: vec![Group::default()],
-    };
+    let mut scan = Scan { rest: pattern, backtracks: false, groups: vec![Group::default()] };
     while let Some(character) = scan.next() {
         match character {
             '\\' => scan.escape(),
@@ -35,10 +31,7 @@ pub(crate) fn scan(pattern: &str) -> PatternShape {
     }
     PatternShape {
         backtracks: scan.backtracks,
-        states: scan
-            .groups
-            .iter()
-            .fold(0, |sum: u64, group| sum.saturating_add(group.states)),
+        states: scan.groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.states)),
     }
 }
 
@@ -95,10 +88,7 @@ impl Scan<'_> {
     }
 
     fn open(&mut self) {
-        if ["?=", "?!", "?<=", "?<!"]
-            .iter()
-            .any(|look| self.rest.starts_with(look))
-        {
+        if ["?=", "?!", "?<=", "?<!"].iter().any(|look| self.rest.starts_with(look)) {
             self.backtracks = true;
         }
         self.groups.push(Group::default());
@@ -118,10 +108,7 @@ impl Scan<'_> {
         let Some((inside, _)) = self.rest.split_once('}') else {
             return self.atom(1);
         };
-        let times = inside
-            .split(',')
-            .filter_map(|bound| bound.trim().parse::<u64>().ok())
-            .max();
+        let times = inside.split(',').filter_map(|bound| bound.trim().parse::<u64>().ok()).max();
         let Some(times) = times else {
             return self.atom(1);
         };

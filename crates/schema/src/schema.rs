@@ -11,10 +11,11 @@ use crate::argument::ArgumentError;
 use crate::compile::compile;
 use crate::error::SchemaError;
 use crate::explain::explain;
-use crate::limits::{Limits, MAX_ARGUMENT_DEPTH, MAX_PATTERN_SIZE};
+use crate::limits::{Limits, MAX_ARGUMENT_DEPTH};
 use crate::measure::{measure_schema, weigh};
 use crate::meter::affordable;
 use crate::parse::parse;
+use crate::pattern;
 use crate::survey::{Survey, survey};
 use crate::tree::Tree;
 
@@ -46,13 +47,7 @@ impl ToolSchema {
         let tree = parse(schema, limits)?;
         let survey = survey(&tree, limits)?;
         let validator = compile(&tree)?;
-        Ok(Self {
-            compiled: Arc::new(Compiled {
-                tree,
-                survey,
-                validator,
-            }),
-        })
+        Ok(Self { compiled: Arc::new(Compiled { tree, survey, validator }) })
     }
 
     /// Checks a call's arguments. The caller has already limited their bytes.
@@ -60,11 +55,7 @@ impl ToolSchema {
     /// # Errors
     /// At most [`crate::MAX_ARGUMENT_ERRORS`] reasons, at least one.
     pub fn check(&self, arguments: &Value) -> Result<(), Vec<ArgumentError>> {
-        let Compiled {
-            tree,
-            survey,
-            validator,
-        } = &*self.compiled;
+        let Compiled { tree, survey, validator } = &*self.compiled;
         if !arguments.is_object() {
             return Err(vec![ArgumentError::NotAnObject]);
         }
@@ -76,11 +67,7 @@ impl ToolSchema {
         }
         // A panic in the validator must not let a call through, nor take the caller down.
         let verdict = catch_unwind(AssertUnwindSafe(|| {
-            if validator.is_valid(arguments) {
-                Ok(())
-            } else {
-                Err(explain(tree, arguments))
-            }
+            if validator.is_valid(arguments) { Ok(()) } else { Err(explain(tree, arguments)) }
         }));
         verdict.unwrap_or_else(|_| Err(vec![ArgumentError::Unchecked]))
     }
@@ -91,11 +78,14 @@ impl ToolSchema {
         self.compiled.survey.nodes
     }
 
-    /// Bytes of memory this schema may hold, estimated high.
+    /// Bytes of memory this schema may hold, estimated from measurements.
     pub(crate) fn weight(&self) -> u32 {
-        let nodes = self.compiled.tree.nodes.len() * 2048;
-        let patterns = self.compiled.tree.patterns.len() * MAX_PATTERN_SIZE / 8;
-        u32::try_from(nodes + patterns).unwrap_or(u32::MAX)
+        let tree = &self.compiled.tree;
+        let nodes = tree.nodes.len() as u64 * 2048;
+        let patterns = tree.patterns.iter().fold(0, |sum: u64, (text, _)| {
+            sum.saturating_add(4096).saturating_add(pattern::scan(text).states.saturating_mul(640))
+        });
+        u32::try_from(nodes.saturating_add(patterns)).unwrap_or(u32::MAX)
     }
 }
 

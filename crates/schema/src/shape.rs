@@ -71,8 +71,7 @@ pub(crate) fn count(value: &Value) -> Option<u64> {
     }
     // Beyond 2^53 a float is no exact count, and no list is that long.
     let float = value.as_f64()?;
-    (float.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&float))
-        .then_some(float as u64)
+    (float.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&float)).then_some(float as u64)
 }
 
 /// A list of names, each once, in their order.

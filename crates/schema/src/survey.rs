@@ -21,11 +21,7 @@ pub(crate) struct Survey {
 
 pub(crate) fn survey(tree: &Tree, limits: &Limits) -> Result<Survey, SchemaError> {
     refuse_cycles(tree)?;
-    let mut surveyor = Surveyor {
-        tree,
-        state: vec![State::New; tree.nodes.len()],
-        recursive: false,
-    };
+    let mut surveyor = Surveyor { tree, state: vec![State::New; tree.nodes.len()], recursive: false };
     let extent = surveyor.visit(tree.root, 1)?;
     let max_depth = limits.max_depth.min(ABSOLUTE_DEPTH);
     if extent.depth > max_depth {
@@ -34,11 +30,7 @@ pub(crate) fn survey(tree: &Tree, limits: &Limits) -> Result<Survey, SchemaError
     if extent.nodes > MAX_NODES {
         return Err(SchemaError::TooManyNodes);
     }
-    Ok(Survey {
-        nodes: extent.nodes,
-        work: extent.work,
-        recursive: surveyor.recursive,
-    })
+    Ok(Survey { nodes: extent.nodes, work: extent.work, recursive: surveyor.recursive })
 }
 
 /// A cycle that never moves to a smaller value would make a check endless.
@@ -48,9 +40,7 @@ pub(crate) fn survey(tree: &Tree, limits: &Limits) -> Result<Survey, SchemaError
 fn refuse_cycles(tree: &Tree) -> Result<(), SchemaError> {
     let standing = |id: NodeId| -> Vec<NodeId> {
         let children = tree.parts(id).iter().flat_map(Part::children);
-        children
-            .filter_map(|(reach, child)| (reach != Reach::Inside).then_some(child))
-            .collect()
+        children.filter_map(|(reach, child)| (reach != Reach::Inside).then_some(child)).collect()
     };
     let mut color = vec![Color::White; tree.nodes.len()];
     for start in 0..tree.nodes.len() {
@@ -105,12 +95,7 @@ struct Extent {
 }
 
 impl Extent {
-    const LEAF: Self = Self {
-        nodes: 1,
-        work: 1,
-        depth: 0,
-        steps: 0,
-    };
+    const LEAF: Self = Self { nodes: 1, work: 1, depth: 0, steps: 0 };
 }
 
 struct Surveyor<'t> {
@@ -126,19 +111,15 @@ impl Surveyor<'_> {
         if parts.is_empty() {
             // `true`, `false` and `{}` have nothing below them; the booleans are no level either.
             let level = usize::from(id > crate::tree::NEVER);
-            return Ok(Extent {
-                depth: level,
-                steps: level,
-                ..Extent::LEAF
-            });
+            return Ok(Extent { depth: level, steps: level, ..Extent::LEAF });
         }
         if step > ABSOLUTE_DEPTH {
-            return Err(SchemaError::TooNested);
+            return Err(SchemaError::PathTooLong);
         }
         match self.state.get(id) {
             Some(State::Done(extent)) => {
                 if step + extent.steps - 1 > ABSOLUTE_DEPTH {
-                    return Err(SchemaError::TooNested);
+                    return Err(SchemaError::PathTooLong);
                 }
                 return Ok(*extent);
             }
@@ -156,12 +137,7 @@ impl Surveyor<'_> {
     }
 
     fn add_up(&mut self, parts: &[Part], step: usize) -> Result<Extent, SchemaError> {
-        let mut sum = Extent {
-            nodes: 1,
-            work: 1,
-            depth: 1,
-            steps: 1,
-        };
+        let mut sum = Extent { nodes: 1, work: 1, depth: 1, steps: 1 };
         // `unevaluated…` asks every neighbour a second time what it has looked at.
         let times = if unevaluated(parts) { 2 } else { 1 };
         for part in parts {
@@ -186,7 +162,5 @@ impl Surveyor<'_> {
 }
 
 pub(crate) fn unevaluated(parts: &[Part]) -> bool {
-    parts
-        .iter()
-        .any(|part| matches!(part, Part::Unevaluated { .. }))
+    parts.iter().any(|part| matches!(part, Part::Unevaluated { .. }))
 }

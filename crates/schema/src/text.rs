@@ -41,10 +41,7 @@ pub fn clean(text: &str, max_bytes: usize) -> Cleaned {
         }
         kept.push(character);
     }
-    Cleaned {
-        altered: kept.len() != text.len(),
-        text: kept,
-    }
+    Cleaned { altered: kept.len() != text.len(), text: kept }
 }
 
 /// Foreign text inside one of our sentences: hidden characters and line ends escaped, cut short.
@@ -87,11 +84,7 @@ fn is_hidden(character: char) -> bool {
         | '\u{FEFF}'
         | '\u{FFA0}' => true,
         // Direction marks, embeddings, overrides, isolates; deprecated format characters.
-        '\u{061C}'
-        | '\u{200E}'
-        | '\u{200F}'
-        | '\u{202A}'..='\u{202E}'
-        | '\u{2066}'..='\u{206F}' => true,
+        '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{206F}' => true,
         // Line and paragraph separators break a line where no reader expects it.
         '\u{2028}' | '\u{2029}' => true,
         // Annotation marks, musical format characters, tags, and the selectors that carry bytes.

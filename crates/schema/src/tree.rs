@@ -97,9 +97,9 @@ impl Part {
         match self {
             Self::Required(names) => 1 + names.len() as u64 / 16,
             Self::Assert(assertion) => assertion.price(),
-            Self::Object { patterns, .. } => patterns
-                .iter()
-                .fold(0, |sum, (name, _)| name.price().saturating_add(sum)),
+            Self::Object { patterns, .. } => {
+                patterns.iter().fold(0, |sum, (name, _)| name.price().saturating_add(sum))
+            }
             Self::Types(_)
             | Self::Ref(_)
             | Self::AllOf(_)
@@ -123,27 +123,17 @@ impl Part {
             Self::Ref(target) => vec![(Reach::Ref, *target)],
             Self::AllOf(ids) | Self::AnyOf(ids) | Self::OneOf(ids) => many(Reach::Same, ids),
             Self::Not(id) => vec![(Reach::Same, *id)],
-            Self::If {
-                test,
-                then,
-                otherwise,
-            } => many(Reach::Same, &[*test, *then, *otherwise]),
-            Self::Object {
-                properties,
-                patterns,
-                additional,
-            } => properties
+            Self::If { test, then, otherwise } => many(Reach::Same, &[*test, *then, *otherwise]),
+            Self::Object { properties, patterns, additional } => properties
                 .values()
                 .chain(patterns.iter().map(|(_, id)| id))
                 .chain(additional)
                 .map(|id| (Reach::Inside, *id))
                 .collect(),
             Self::Names(id) | Self::Contains { item: id, .. } => vec![(Reach::Inside, *id)],
-            Self::Array { prefix, rest } => prefix
-                .iter()
-                .chain(rest)
-                .map(|id| (Reach::Inside, *id))
-                .collect(),
+            Self::Array { prefix, rest } => {
+                prefix.iter().chain(rest).map(|id| (Reach::Inside, *id)).collect()
+            }
             Self::Dependent(map) => map.values().map(|id| (Reach::Same, *id)).collect(),
             Self::Unevaluated { schema, .. } => vec![(Reach::Inside, *schema)],
         }
@@ -227,12 +217,7 @@ pub(crate) struct Assertion {
 
 impl Assertion {
     pub(crate) fn new(keyword: &'static str, value: Value) -> Self {
-        Self {
-            keyword,
-            price: price(keyword, &value),
-            value,
-            test: OnceLock::new(),
-        }
+        Self { keyword, price: price(keyword, &value), value, test: OnceLock::new() }
     }
 
     /// Steps for a test of a small value; for patterns, steps per byte.
@@ -257,9 +242,9 @@ fn price(keyword: &str, value: &Value) -> u64 {
         // Measured: a live state costs about 8 ns per byte, a step is about 50 ns.
         ("pattern", Value::String(text)) => 1 + pattern::scan(text).states / 6,
         ("enum", Value::Array(options)) => 1 + options.len() as u64 / 16,
-        ("dependentRequired", Value::Object(map)) => map.values().fold(1, |sum, names| {
-            sum + names.as_array().map_or(1, Vec::len) as u64
-        }),
+        ("dependentRequired", Value::Object(map)) => {
+            map.values().fold(1, |sum, names| sum + names.as_array().map_or(1, Vec::len) as u64)
+        }
         _ => 1,
     }
 }

@@ -232,7 +232,7 @@ pub struct Claimed {
     pub tenant: TenantId,
     pub run: RunId,
     pub epoch: i64,
-    /// Its former owner died in the middle.
+    /// Its former owner died in the middle, or gave it up.
     pub recovered: bool,
     pub recoveries: i64,
 }
@@ -248,7 +248,7 @@ pub async fn claim(tx: &mut Tx<'_>, owner: &Owner, limit: u32) -> Result<Vec<Cla
                 tenant: r.parsed(0, TenantId::parse)?,
                 run: r.parsed(1, RunId::parse)?,
                 epoch: r.int(2)?,
-                recovered,
+                recovered: recovered || r.int(3)? > 0,
                 recoveries: r.int(3)?,
             })
         }
@@ -295,6 +295,43 @@ pub async fn hand_back(
         )
         .await?;
     Ok(changed > 0)
+}
+
+/// Lets go of a run that could not be advanced: another try follows after
+/// `retry_ms`, and the try counts as a recovery.
+pub async fn give_up(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    epoch: i64,
+    owner: &Owner,
+    retry_ms: u64,
+) -> Result<bool, StoreError> {
+    let now = tx.now().await?;
+    let changed = tx
+        .exec(
+            "UPDATE runs SET owner = NULL, wake_at = $1, recoveries = recoveries + 1, updated_at = $2 WHERE tenant = $3 AND id = $4 AND epoch = $5 AND owner = $6",
+            args![now.plus_millis(retry_ms), now, tenant.as_str(), run.as_str(), epoch, &owner.token()],
+        )
+        .await?;
+    Ok(changed > 0)
+}
+
+/// Is there anything for [`claim`] to take? Cheap, so that an idle node only reads.
+pub async fn claimable(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
+    let now = tx.now().await?;
+    let queued = tx.one("SELECT 1 FROM runs WHERE wake_at <= $1 LIMIT 1", args![now], |_| Ok(())).await?;
+    if queued.is_some() {
+        return Ok(true);
+    }
+    let orphan = tx
+        .one(
+            "SELECT 1 FROM runs WHERE owner IS NOT NULL AND owner NOT IN (SELECT id || '#' || incarnation FROM nodes WHERE until > $1) LIMIT 1",
+            args![now],
+            |_| Ok(()),
+        )
+        .await?;
+    Ok(orphan.is_some())
 }
 
 /// Runs that this node owns right now.

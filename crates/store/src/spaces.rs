@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolyard_protocol::principal::Role;
-use toolyard_protocol::{EntityId, SpaceId, TenantId, Timestamp};
+use toolyard_protocol::{AgentName, EntityId, SpaceId, TenantId, Timestamp};
 
 use crate::error::StoreError;
 use crate::tx::{Row, Tx, args};
@@ -166,6 +166,21 @@ pub async fn members(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Res
         "SELECT entity, role, created_at FROM members WHERE tenant = $1 AND space = $2 ORDER BY created_at, entity",
         args![tenant.as_str(), space.as_str()],
         |r| Ok(Member { entity: r.parsed(0, EntityId::parse)?, role: role_of(&r.text(1)?), created_at: r.time(2)? }),
+    )
+    .await
+}
+
+/// The agents in a space, with the agent that each plays.
+pub async fn agents_in(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+) -> Result<Vec<(EntityId, Option<AgentName>)>, StoreError> {
+    tx.all(
+        "SELECT e.id, e.agent FROM members m JOIN entities e ON e.tenant = m.tenant AND e.id = m.entity \
+         WHERE m.tenant = $1 AND m.space = $2 AND e.kind = 'agent' ORDER BY e.id",
+        args![tenant.as_str(), space.as_str()],
+        |r| Ok((r.parsed(0, EntityId::parse)?, r.opt_parsed(1, AgentName::parse)?)),
     )
     .await
 }

@@ -7,6 +7,7 @@ use toolyard_protocol::{CallId, ClientId, RunId, SpaceId, TenantId, Timestamp, T
 
 use crate::error::StoreError;
 use crate::log::Place;
+use crate::runs::RunRow;
 use crate::tx::{Row, Tx, args};
 
 /// A wait with what only the ledger knows.
@@ -129,6 +130,16 @@ pub async fn open_of_run(
     let mut rows = of_run(tx, tenant, run).await?;
     rows.retain(|row| row.ended_seq.is_none());
     Ok(rows)
+}
+
+/// Closes every wait of a run that ends without saying how its calls ended.
+pub async fn close_all(tx: &mut Tx<'_>, run: &RunRow) -> Result<(), StoreError> {
+    tx.exec(
+        "UPDATE waits SET ended_seq = $1 WHERE tenant = $2 AND run = $3 AND ended_seq IS NULL",
+        args![run.last_seq + 1, run.tenant.as_str(), run.id.as_str()],
+    )
+    .await?;
+    Ok(())
 }
 
 /// One wait, wherever its run is.

@@ -23,28 +23,10 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("models", &["egress", "schema"]),
     ("mcp", &["egress", "schema"]),
     ("plugins", &["egress", "schema"]),
-    (
-        "tools",
-        &[
-            "dialects", "egress", "mcp", "models", "plugins", "schema", "store",
-        ],
-    ),
-    (
-        "runtime",
-        &[
-            "dialects", "egress", "engine", "models", "plugins", "schema", "store", "tools",
-        ],
-    ),
-    (
-        "server",
-        &[
-            "client", "dialects", "egress", "mcp", "plugins", "runtime", "schema", "store",
-        ],
-    ),
-    (
-        "client",
-        &["dialects", "egress", "mcp", "plugins", "schema"],
-    ),
+    ("tools", &["dialects", "egress", "mcp", "models", "plugins", "schema", "store"]),
+    ("runtime", &["dialects", "egress", "engine", "models", "plugins", "schema", "store", "tools"]),
+    ("server", &["client", "dialects", "egress", "mcp", "plugins", "runtime", "schema", "store"]),
+    ("client", &["dialects", "egress", "mcp", "plugins", "schema"]),
 ];
 
 /// Top folders whose packages may use anything.
@@ -102,56 +84,32 @@ mod tests {
     use crate::workspace::{Dependency, DependencyKind};
 
     fn package(folder: &str, name: &str, uses: &[(&str, DependencyKind)]) -> Package {
-        let dependencies = uses
-            .iter()
-            .map(|(name, kind)| Dependency {
-                name: (*name).to_owned(),
-                kind: *kind,
-            })
-            .collect();
-        Package {
-            name: name.to_owned(),
-            folder: folder.to_owned(),
-            dependencies,
-        }
+        let dependencies =
+            uses.iter().map(|(name, kind)| Dependency { name: (*name).to_owned(), kind: *kind }).collect();
+        Package { name: name.to_owned(), folder: folder.to_owned(), dependencies }
     }
 
     fn with_targets(user: Package) -> Vec<Package> {
         let targets = ["protocol", "models", "egress", "store"];
         let mut packages = vec![user];
         for folder in targets {
-            packages.push(package(
-                &format!("crates/{folder}"),
-                &format!("toolyard-{folder}"),
-                &[],
-            ));
+            packages.push(package(&format!("crates/{folder}"), &format!("toolyard-{folder}"), &[]));
         }
         packages
     }
 
     #[test]
     fn an_arrow_outside_the_table_is_refused() {
-        let server = package(
-            "crates/server",
-            "toolyard",
-            &[("toolyard-models", DependencyKind::Normal)],
-        );
+        let server = package("crates/server", "toolyard", &[("toolyard-models", DependencyKind::Normal)]);
         let findings = check(&with_targets(server));
         assert_eq!(findings.len(), 1);
-        assert!(
-            findings[0]
-                .to_string()
-                .contains("toolyard may not use toolyard-models")
-        );
+        assert!(findings[0].to_string().contains("toolyard may not use toolyard-models"));
     }
 
     #[test]
     fn a_development_arrow_follows_the_same_table() {
-        let engine = package(
-            "crates/engine",
-            "toolyard-engine",
-            &[("toolyard-store", DependencyKind::Development)],
-        );
+        let engine =
+            package("crates/engine", "toolyard-engine", &[("toolyard-store", DependencyKind::Development)]);
         assert_eq!(check(&with_targets(engine)).len(), 1);
     }
 
@@ -173,11 +131,7 @@ mod tests {
     #[test]
     fn packages_that_nothing_uses_are_free() {
         for folder in ["xtask", "tests/e2e", "bench/floor", "fuzz"] {
-            let user = package(
-                folder,
-                "anything",
-                &[("toolyard-models", DependencyKind::Normal)],
-            );
+            let user = package(folder, "anything", &[("toolyard-models", DependencyKind::Normal)]);
             assert_eq!(check(&with_targets(user)), vec![], "{folder}");
         }
     }

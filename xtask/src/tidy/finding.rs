@@ -12,20 +12,12 @@ pub(crate) struct Finding {
 impl Finding {
     /// Something wrong with a file or folder as a whole.
     pub(crate) fn whole(path: &str, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line: None,
-            message: message.into(),
-        }
+        Self { path: path.to_owned(), line: None, message: message.into() }
     }
 
     /// Something wrong on a line, counted from one.
     pub(crate) fn at(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line: Some(line),
-            message: message.into(),
-        }
+        Self { path: path.to_owned(), line: Some(line), message: message.into() }
     }
 }
 

@@ -43,21 +43,11 @@ pub(crate) fn check(file: &RustFile<'_>) -> Vec<Finding> {
 fn imported_names<'a>(file: &RustFile<'a>, wanted: &str) -> Vec<&'a str> {
     let mut names = Vec::new();
     for start in file.sequences(&["use", "reqwest", "::"]) {
-        let import = file.tokens[start..]
-            .iter()
-            .take_while(|token| !token.is_sign(";"));
+        let import = file.tokens[start..].iter().take_while(|token| !token.is_sign(";"));
         let import: Vec<_> = import.collect();
-        for (at, token) in import
-            .iter()
-            .enumerate()
-            .filter(|(_, token)| token.is_word(wanted))
-        {
+        for (at, token) in import.iter().enumerate().filter(|(_, token)| token.is_word(wanted)) {
             let renamed = import.get(at + 1).is_some_and(|next| next.is_word("as"));
-            let name = if renamed {
-                import.get(at + 2)
-            } else {
-                Some(token)
-            };
+            let name = if renamed { import.get(at + 2) } else { Some(token) };
             names.extend(name.map(|name| name.text));
         }
     }
@@ -82,11 +72,7 @@ mod tests {
             "use reqwest::Client;\nlet c = Client::new();",
             "use reqwest::{Client as Http, Url};\nlet c = Http::default();",
         ] {
-            assert_eq!(
-                findings("crates/models/src/openai.rs", source),
-                1,
-                "{source}"
-            );
+            assert_eq!(findings("crates/models/src/openai.rs", source), 1, "{source}");
         }
     }
 
@@ -101,11 +87,7 @@ mod tests {
             "use reqwest::Client;\nfn send(c: &Client) {}",
             "let s = \"reqwest::Client::new()\";",
         ] {
-            assert_eq!(
-                findings("crates/models/src/openai.rs", source),
-                0,
-                "{source}"
-            );
+            assert_eq!(findings("crates/models/src/openai.rs", source), 0, "{source}");
         }
     }
 }

@@ -17,10 +17,7 @@ pub(crate) fn check(file: &TextFile<'_>) -> Vec<Finding> {
     if lines <= LIMIT {
         return Vec::new();
     }
-    vec![Finding::whole(
-        file.path,
-        format!("{lines} lines; split it by purpose, the limit is {LIMIT}"),
-    )]
+    vec![Finding::whole(file.path, format!("{lines} lines; split it by purpose, the limit is {LIMIT}"))]
 }
 
 #[cfg(test)]
@@ -28,11 +25,7 @@ mod tests {
     use super::*;
 
     fn findings(path: &str, lines: usize) -> usize {
-        check(&TextFile {
-            path,
-            text: &"x\n".repeat(lines),
-        })
-        .len()
+        check(&TextFile { path, text: &"x\n".repeat(lines) }).len()
     }
 
     #[test]

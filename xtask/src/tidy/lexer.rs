@@ -46,16 +46,8 @@ pub(crate) fn lex(source: &str) -> Vec<Token<'_>> {
         }
         let (kind, length) = measure(rest, first);
         let (text, after) = rest.split_at(length);
-        let shown = if kind == Kind::Word {
-            text.strip_prefix("r#").unwrap_or(text)
-        } else {
-            text
-        };
-        tokens.push(Token {
-            kind,
-            text: shown,
-            line,
-        });
+        let shown = if kind == Kind::Word { text.strip_prefix("r#").unwrap_or(text) } else { text };
+        tokens.push(Token { kind, text: shown, line });
         line += text.matches('\n').count();
         rest = after;
     }
@@ -79,10 +71,7 @@ fn measure(rest: &str, first: char) -> (Kind, usize) {
     if first == '\'' {
         let after = &rest[1..];
         // `'a'` is a character, `'a` a lifetime.
-        return (
-            Kind::Other,
-            1 + character(after).unwrap_or_else(|| word(after)),
-        );
+        return (Kind::Other, 1 + character(after).unwrap_or_else(|| word(after)));
     }
     if is_word_start(first) {
         let raw = if rest.starts_with("r#") { 2 } else { 0 };
@@ -102,8 +91,7 @@ fn is_word_start(c: char) -> bool {
 }
 
 fn word(rest: &str) -> usize {
-    rest.find(|c: char| c != '_' && !c.is_alphanumeric())
-        .unwrap_or(rest.len())
+    rest.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(rest.len())
 }
 
 /// Block comments nest in Rust.
@@ -130,20 +118,16 @@ fn block_comment(rest: &str) -> usize {
 
 /// The length of a string literal of any form, if there is one here.
 fn string(rest: &str) -> Option<usize> {
-    let prefix = ["br", "cr", "r", "b", "c", ""].into_iter().find(|prefix| {
-        rest.strip_prefix(prefix)
-            .is_some_and(|after| after.starts_with(['"', '#']))
-    })?;
+    let prefix = ["br", "cr", "r", "b", "c", ""]
+        .into_iter()
+        .find(|prefix| rest.strip_prefix(prefix).is_some_and(|after| after.starts_with(['"', '#'])))?;
     let after = &rest[prefix.len()..];
     let hashes = after.bytes().take_while(|byte| *byte == b'#').count();
     let body = after[hashes..].strip_prefix('"')?;
     let start = prefix.len() + hashes + 1;
     if prefix.ends_with('r') {
         let end = format!("\"{}", "#".repeat(hashes));
-        return Some(
-            body.find(&end)
-                .map_or(rest.len(), |at| start + at + end.len()),
-        );
+        return Some(body.find(&end).map_or(rest.len(), |at| start + at + end.len()));
     }
     if hashes > 0 {
         return None;
@@ -157,9 +141,7 @@ fn character(after: &str) -> Option<usize> {
         return Some(quoted(after, b'\''));
     }
     let first = after.chars().next()?;
-    after[first.len_utf8()..]
-        .starts_with('\'')
-        .then_some(first.len_utf8() + 1)
+    after[first.len_utf8()..].starts_with('\'').then_some(first.len_utf8() + 1)
 }
 
 /// The length up to and with the closing quote, over escapes.
@@ -181,11 +163,7 @@ mod tests {
     use super::*;
 
     fn texts(source: &str, kind: Kind) -> Vec<&str> {
-        lex(source)
-            .into_iter()
-            .filter(|token| token.kind == kind)
-            .map(|token| token.text)
-            .collect()
+        lex(source).into_iter().filter(|token| token.kind == kind).map(|token| token.text).collect()
     }
 
     #[test]
@@ -193,19 +171,13 @@ mod tests {
         let source = "let a = \"spawn \\\" b\"; // spawn c\n/* d /* e */ f */ g";
         assert_eq!(texts(source, Kind::Word), ["let", "a", "g"]);
         assert_eq!(texts(source, Kind::Text), ["\"spawn \\\" b\""]);
-        assert_eq!(
-            texts(source, Kind::Comment),
-            ["// spawn c", "/* d /* e */ f */"]
-        );
+        assert_eq!(texts(source, Kind::Comment), ["// spawn c", "/* d /* e */ f */"]);
     }
 
     #[test]
     fn raw_and_byte_strings_end_at_their_own_mark() {
         let source = "r#\"a \" b\"# br\"\\\" b\"c\\\"\" c\"d\" r#type";
-        assert_eq!(
-            texts(source, Kind::Text),
-            ["r#\"a \" b\"#", "br\"\\\"", "b\"c\\\"\"", "c\"d\""]
-        );
+        assert_eq!(texts(source, Kind::Text), ["r#\"a \" b\"#", "br\"\\\"", "b\"c\\\"\"", "c\"d\""]);
         assert_eq!(texts(source, Kind::Word), ["type"]);
     }
 

@@ -12,19 +12,10 @@ use super::source::{RustFile, TextFile};
 const EMPTY_WORDS: [&str; 6] = ["manager", "managers", "helper", "helpers", "util", "utils"];
 
 /// Keywords that are followed by the name they declare.
-const RUST_DECLARATIONS: [&str; 9] = [
-    "struct", "enum", "trait", "type", "mod", "fn", "const", "static", "let",
-];
-const TYPESCRIPT_DECLARATIONS: [&str; 8] = [
-    "class",
-    "interface",
-    "type",
-    "enum",
-    "function",
-    "const",
-    "let",
-    "namespace",
-];
+const RUST_DECLARATIONS: [&str; 9] =
+    ["struct", "enum", "trait", "type", "mod", "fn", "const", "static", "let"];
+const TYPESCRIPT_DECLARATIONS: [&str; 8] =
+    ["class", "interface", "type", "enum", "function", "const", "let", "namespace"];
 const TYPESCRIPT_MODIFIERS: [&str; 5] = ["export", "default", "declare", "abstract", "async"];
 
 pub(crate) fn check_rust(file: &RustFile<'_>) -> Vec<Finding> {
@@ -36,18 +27,12 @@ pub(crate) fn check_rust(file: &RustFile<'_>) -> Vec<Finding> {
         if !declares || is_pointer || is_sentence {
             continue;
         }
-        let mut rest = file.tokens[at + 1..]
-            .iter()
-            .skip_while(|token| token.is_word("mut"));
+        let mut rest = file.tokens[at + 1..].iter().skip_while(|token| token.is_word("mut"));
         let Some(name) = rest.next().filter(|token| token.kind == Kind::Word) else {
             continue;
         };
         if let Some(why) = judge(name.text, keyword.text == "fn") {
-            findings.push(Finding::at(
-                file.path,
-                name.line,
-                format!("`{}`: {why}", name.text),
-            ));
+            findings.push(Finding::at(file.path, name.line, format!("`{}`: {why}", name.text)));
         }
     }
     findings
@@ -108,8 +93,7 @@ fn words(name: &str) -> Vec<String> {
     let letters: Vec<char> = name.chars().collect();
     let mut words = vec![String::new()];
     for (at, letter) in letters.iter().enumerate() {
-        let after_small =
-            at > 0 && (letters[at - 1].is_lowercase() || letters[at - 1].is_numeric());
+        let after_small = at > 0 && (letters[at - 1].is_lowercase() || letters[at - 1].is_numeric());
         let before_small = letters.get(at + 1).is_some_and(|next| next.is_lowercase());
         let after_capital = at > 0 && letters[at - 1].is_uppercase();
         let starts = letter.is_uppercase() && (after_small || (after_capital && before_small));
@@ -176,10 +160,7 @@ mod tests {
     fn typescript_declarations_follow_the_same_rule() {
         let text = "export class ToolManager {}\n  const runInner = 1\nexport async function doSend() {}\n\
                     // class CommentManager\nimport { QueueManager } from 'x'\nconst q = new QueueManager()\n";
-        let findings = check_typescript(&TextFile {
-            path: "packages/client/src/a.ts",
-            text,
-        });
+        let findings = check_typescript(&TextFile { path: "packages/client/src/a.ts", text });
         let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert!(lines[0].contains("a.ts:1: `ToolManager`"));

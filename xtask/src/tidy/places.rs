@@ -7,12 +7,8 @@ use super::source::TextFile;
 
 /// Folders that exist on one machine only. Written in halves, so that this file
 /// passes its own rule.
-const MACHINE_FOLDERS: [&str; 4] = [
-    concat!("/wo", "rk/"),
-    concat!("/ro", "ot/"),
-    concat!("/ho", "me/"),
-    concat!("/Us", "ers/"),
-];
+const MACHINE_FOLDERS: [&str; 4] =
+    [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
 const REGISTRIES: [&str; 8] = [
     concat!("index.crates", ".io"),
@@ -26,32 +22,18 @@ const REGISTRIES: [&str; 8] = [
 ];
 
 /// Cargo's own name of the default registry, which every lock file must hold.
-const DEFAULT_REGISTRY: &str = concat!(
-    "source = \"registry+https://github.com/rust-lang/crates.io",
-    "-index\""
-);
+const DEFAULT_REGISTRY: &str =
+    concat!("source = \"registry+https://github.com/rust-lang/crates.io", "-index\"");
 
-const LOCK_FILES: [&str; 4] = [
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "yarn.lock",
-    "pnpm-lock.yaml",
-];
+const LOCK_FILES: [&str; 4] = ["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml"];
 
 pub(crate) fn check(file: &TextFile<'_>) -> Vec<Finding> {
     let is_npm_lock = LOCK_FILES.contains(&file.name());
     let is_cargo_lock = file.name() == "Cargo.lock";
     let mut findings = Vec::new();
     for (number, line) in file.lines() {
-        if let Some(folder) = MACHINE_FOLDERS
-            .iter()
-            .find(|folder| names_folder(line, folder))
-        {
-            findings.push(Finding::at(
-                file.path,
-                number,
-                format!("a path of one machine: {folder}"),
-            ));
+        if let Some(folder) = MACHINE_FOLDERS.iter().find(|folder| names_folder(line, folder)) {
+            findings.push(Finding::at(file.path, number, format!("a path of one machine: {folder}")));
         }
         if is_npm_lock && is_resolved(line) {
             let message = "`resolved` names a host; npm needs omit-lockfile-registry-resolved=true";
@@ -65,11 +47,7 @@ pub(crate) fn check(file: &TextFile<'_>) -> Vec<Finding> {
                 ));
             }
         } else if let Some(host) = REGISTRIES.iter().find(|host| line.contains(**host)) {
-            findings.push(Finding::at(
-                file.path,
-                number,
-                format!("names a package registry: {host}"),
-            ));
+            findings.push(Finding::at(file.path, number, format!("names a package registry: {host}")));
         }
     }
     findings
@@ -85,10 +63,7 @@ fn names_folder(line: &str, folder: &str) -> bool {
 
 /// `"resolved": "packages/client"` is npm's link to a workspace and names no host.
 fn is_resolved(line: &str) -> bool {
-    let Some((_, value)) = line
-        .split_once("resolved")
-        .or_else(|| line.split_once("tarball"))
-    else {
+    let Some((_, value)) = line.split_once("resolved").or_else(|| line.split_once("tarball")) else {
         return false;
     };
     value.contains("://")
@@ -120,11 +95,9 @@ mod tests {
     #[test]
     fn the_same_word_inside_a_longer_path_passes() {
         for folder in MACHINE_FOLDERS {
-            for text in [
-                format!("https://example.com{folder}a"),
-                format!("src{folder}a"),
-                format!("./a{folder}b"),
-            ] {
+            for text in
+                [format!("https://example.com{folder}a"), format!("src{folder}a"), format!("./a{folder}b")]
+            {
                 assert_eq!(findings("docs/tour.md", &text), 0, "{text}");
             }
         }
@@ -133,11 +106,7 @@ mod tests {
     #[test]
     fn a_registry_host_is_refused() {
         for host in REGISTRIES {
-            assert_eq!(
-                findings("scripts/a", &format!("curl https:{host}/x")),
-                1,
-                "{host}"
-            );
+            assert_eq!(findings("scripts/a", &format!("curl https:{host}/x")), 1, "{host}");
         }
     }
 
@@ -145,23 +114,14 @@ mod tests {
     fn an_npm_lock_file_with_a_resolved_host_is_refused() {
         let host = "      \"resolved\": \"https://mirror.example/a.tgz\",";
         assert_eq!(findings("package-lock.json", host), 1);
-        assert_eq!(
-            findings(
-                "package-lock.json",
-                "      \"resolved\": \"packages/client\","
-            ),
-            0
-        );
+        assert_eq!(findings("package-lock.json", "      \"resolved\": \"packages/client\","), 0);
     }
 
     #[test]
     fn a_cargo_lock_file_holds_only_the_default_registry() {
         let other = "source = \"registry+https://mirror.example/index\"";
         assert_eq!(findings("Cargo.lock", other), 1);
-        assert_eq!(
-            findings("Cargo.lock", "source = \"git+https://example.com/a#1\""),
-            1
-        );
+        assert_eq!(findings("Cargo.lock", "source = \"git+https://example.com/a#1\""), 1);
         assert_eq!(findings("Cargo.lock", DEFAULT_REGISTRY), 0);
     }
 }

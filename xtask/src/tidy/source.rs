@@ -19,9 +19,7 @@ impl TextFile<'_> {
     }
 
     pub(crate) fn extension(&self) -> &str {
-        self.name()
-            .rsplit_once('.')
-            .map_or("", |(_, extension)| extension)
+        self.name().rsplit_once('.').map_or("", |(_, extension)| extension)
     }
 
     pub(crate) fn is_typescript(&self) -> bool {
@@ -30,10 +28,7 @@ impl TextFile<'_> {
 
     /// Lines with their numbers, counted from one.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.text
-            .lines()
-            .enumerate()
-            .map(|(index, line)| (index + 1, line))
+        self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 }
 
@@ -50,17 +45,10 @@ pub(crate) struct RustFile<'a> {
 
 impl<'a> RustFile<'a> {
     pub(crate) fn new(path: &'a str, text: &'a str) -> Self {
-        let (comments, tokens): (Vec<_>, Vec<_>) = lex(text)
-            .into_iter()
-            .partition(|token| token.kind == Kind::Comment);
+        let (comments, tokens): (Vec<_>, Vec<_>) =
+            lex(text).into_iter().partition(|token| token.kind == Kind::Comment);
         let test_lines = test_items(&tokens);
-        Self {
-            path,
-            tokens,
-            comments,
-            test_lines,
-            all_tests: is_test_path(path),
-        }
+        Self { path, tokens, comments, test_lines, all_tests: is_test_path(path) }
     }
 
     /// The folder name of the crate this file belongs to, if it is under `crates/`.
@@ -79,9 +67,10 @@ impl<'a> RustFile<'a> {
             .windows(wanted.len())
             .enumerate()
             .filter(|(_, window)| {
-                window.iter().zip(wanted).all(|(token, text)| {
-                    matches!(token.kind, Kind::Word | Kind::Sign) && token.text == *text
-                })
+                window
+                    .iter()
+                    .zip(wanted)
+                    .all(|(token, text)| matches!(token.kind, Kind::Word | Kind::Sign) && token.text == *text)
             })
             .map(|(index, _)| index)
             .collect()
@@ -92,9 +81,7 @@ impl<'a> RustFile<'a> {
 fn is_test_path(path: &str) -> bool {
     let mut parts = path.split('/').collect::<Vec<_>>();
     let name = parts.pop().unwrap_or_default();
-    parts
-        .iter()
-        .any(|part| matches!(*part, "tests" | "benches" | "bench" | "fuzz"))
+    parts.iter().any(|part| matches!(*part, "tests" | "benches" | "bench" | "fuzz"))
         || name == "tests.rs"
         || name.ends_with("_tests.rs")
 }
@@ -110,10 +97,7 @@ fn test_items(tokens: &[Token<'_>]) -> Vec<RangeInclusive<usize>> {
         };
         if is_test_attribute(&tokens[at..attribute_end]) {
             let end = item_end(tokens, attribute_end);
-            let last = tokens
-                .get(end)
-                .or(tokens.last())
-                .map_or(tokens[at].line, |token| token.line);
+            let last = tokens.get(end).or(tokens.last()).map_or(tokens[at].line, |token| token.line);
             found.push(tokens[at].line..=last);
             at = end;
         } else {
@@ -189,11 +173,9 @@ mod tests {
 
     #[test]
     fn test_folders_and_test_files_are_tests_throughout() {
-        for path in [
-            "crates/store/tests/it/main.rs",
-            "tests/e2e/src/main.rs",
-            "crates/store/src/append/tests.rs",
-        ] {
+        for path in
+            ["crates/store/tests/it/main.rs", "tests/e2e/src/main.rs", "crates/store/src/append/tests.rs"]
+        {
             assert!(RustFile::new(path, "fn a() {}").is_test(1), "{path}");
         }
         assert!(!RustFile::new("crates/store/src/contests.rs", "fn a() {}").is_test(1));
@@ -201,36 +183,21 @@ mod tests {
 
     #[test]
     fn sequences_match_code_and_not_strings() {
-        let file = RustFile::new(
-            "a.rs",
-            "tokio::spawn(x); \"tokio::spawn\"; tokio::spawn(y);",
-        );
+        let file = RustFile::new("a.rs", "tokio::spawn(x); \"tokio::spawn\"; tokio::spawn(y);");
         assert_eq!(file.sequences(&["tokio", "::", "spawn"]).len(), 2);
     }
 
     #[test]
     fn the_crate_of_a_file_is_its_folder_under_crates() {
-        assert_eq!(
-            RustFile::new("crates/store/src/lib.rs", "").crate_folder(),
-            Some("store")
-        );
+        assert_eq!(RustFile::new("crates/store/src/lib.rs", "").crate_folder(), Some("store"));
         assert_eq!(RustFile::new("xtask/src/main.rs", "").crate_folder(), None);
     }
 
     #[test]
     fn names_and_extensions_come_from_the_last_part() {
-        let file = TextFile {
-            path: "apps/chat.v/App.test.tsx",
-            text: "",
-        };
-        assert_eq!(
-            (file.name(), file.extension(), file.is_typescript()),
-            ("App.test.tsx", "tsx", true)
-        );
-        let file = TextFile {
-            path: ".ci/run",
-            text: "",
-        };
+        let file = TextFile { path: "apps/chat.v/App.test.tsx", text: "" };
+        assert_eq!((file.name(), file.extension(), file.is_typescript()), ("App.test.tsx", "tsx", true));
+        let file = TextFile { path: ".ci/run", text: "" };
         assert_eq!((file.name(), file.extension()), ("run", ""));
     }
 }

@@ -51,9 +51,7 @@ fn is_explained(file: &RustFile<'_>, line: usize) -> bool {
         above -= 1;
         let comment = file.comments.iter().find(|comment| comment.line == above);
         if let Some(reason) = comment.and_then(|comment| comment.text.split_once(MARK)) {
-            let reason = reason
-                .1
-                .trim_matches(|c: char| c.is_whitespace() || "—–-:".contains(c));
+            let reason = reason.1.trim_matches(|c: char| c.is_whitespace() || "—–-:".contains(c));
             return !reason.is_empty();
         }
         let mut code = file.tokens.iter().filter(|token| token.line == above);

@@ -44,14 +44,9 @@ const MARKS: [&str; 5] = ["*", "$1", " = ", " ?", "(?"];
 /// ("select a file from the list"), so they count only at the start of a text
 /// that also has a mark.
 fn is_sql(literal: &str) -> bool {
-    let inside = literal
-        .trim_start_matches(['b', 'c', 'r', '#', '"'])
-        .trim_start();
+    let inside = literal.trim_start_matches(['b', 'c', 'r', '#', '"']).trim_start();
     let plain = words(inside);
-    if STATEMENTS
-        .iter()
-        .any(|statement| has_statement(&plain, *statement))
-    {
+    if STATEMENTS.iter().any(|statement| has_statement(&plain, *statement)) {
         return true;
     }
     let starts_small = inside.starts_with(|c: char| c.is_lowercase());
@@ -60,15 +55,13 @@ fn is_sql(literal: &str) -> bool {
     }
     let upper = inside.to_uppercase();
     let capital = words(&upper);
-    STATEMENTS.iter().any(|statement| {
-        capital.first() == Some(&statement.0) && has_statement(&capital, *statement)
-    })
+    STATEMENTS
+        .iter()
+        .any(|statement| capital.first() == Some(&statement.0) && has_statement(&capital, *statement))
 }
 
 fn words(text: &str) -> Vec<&str> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_')
-        .filter(|word| !word.is_empty())
-        .collect()
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect()
 }
 
 fn has_statement(words: &[&str], (first, second): (&str, &str)) -> bool {
@@ -95,11 +88,7 @@ mod tests {
             "q(\"update runs set owner = $1\")",
             "q(\"CREATE TABLE runs (id TEXT)\")",
         ] {
-            assert_eq!(
-                findings("crates/runtime/src/worker.rs", source),
-                1,
-                "{source}"
-            );
+            assert_eq!(findings("crates/runtime/src/worker.rs", source), 1, "{source}");
         }
     }
 
@@ -115,11 +104,7 @@ mod tests {
             "m(\"Update the key, then set it (see docs)\")",
             "// SELECT id FROM runs",
         ] {
-            assert_eq!(
-                findings("crates/runtime/src/worker.rs", source),
-                0,
-                "{source}"
-            );
+            assert_eq!(findings("crates/runtime/src/worker.rs", source), 0, "{source}");
         }
     }
 }

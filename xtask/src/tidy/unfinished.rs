@@ -6,9 +6,8 @@ use super::source::{RustFile, TextFile};
 
 const NOTE: &str = concat!("FIX", "ME");
 /// Files whose text is for machines; documents may speak about the rule.
-const COMMENTED: [&str; 12] = [
-    "ts", "tsx", "mts", "cts", "js", "mjs", "css", "html", "sql", "sh", "toml", "yml",
-];
+const COMMENTED: [&str; 12] =
+    ["ts", "tsx", "mts", "cts", "js", "mjs", "css", "html", "sql", "sh", "toml", "yml"];
 const RUNNERS: [&str; 3] = ["it", "test", "describe"];
 const SWITCHES: [&str; 4] = ["skip", "only", "todo", "fixme"];
 
@@ -23,26 +22,15 @@ pub(crate) fn check_rust(file: &RustFile<'_>) -> Vec<Finding> {
         }
     }
     for at in file.sequences(&["#", "[", "ignore"]) {
-        report(
-            at,
-            "a test that never runs proves nothing; repair or delete it",
-        );
+        report(at, "a test that never runs proves nothing; repair or delete it");
     }
     for at in file.sequences(&["#", "[", "cfg_attr"]) {
-        let mut attribute = file.tokens[at..]
-            .iter()
-            .take_while(|token| !token.is_sign("]"));
+        let mut attribute = file.tokens[at..].iter().take_while(|token| !token.is_sign("]"));
         if attribute.any(|token| token.is_word("ignore")) {
-            report(
-                at,
-                "a test that does not run everywhere proves nothing there",
-            );
+            report(at, "a test that does not run everywhere proves nothing there");
         }
     }
-    let notes = file
-        .comments
-        .iter()
-        .filter(|comment| comment.text.contains(NOTE));
+    let notes = file.comments.iter().filter(|comment| comment.text.contains(NOTE));
     findings.extend(notes.map(|comment| note(file.path, comment.line)));
     findings
 }
@@ -56,11 +44,7 @@ pub(crate) fn check_text(file: &TextFile<'_>) -> Vec<Finding> {
     if file.is_typescript() {
         let switched = file.lines().filter(|(_, line)| is_switched_off(line));
         findings.extend(switched.map(|(number, _)| {
-            Finding::at(
-                file.path,
-                number,
-                "a test is switched off, or switches the others off",
-            )
+            Finding::at(file.path, number, "a test is switched off, or switches the others off")
         }));
     }
     findings
@@ -74,14 +58,11 @@ fn note(path: &str, line: usize) -> Finding {
 fn is_switched_off(line: &str) -> bool {
     let statement = line.trim_start();
     RUNNERS.iter().any(|runner| {
-        let call = statement
-            .strip_prefix(runner)
-            .and_then(|rest| rest.strip_prefix('.'));
+        let call = statement.strip_prefix(runner).and_then(|rest| rest.strip_prefix('.'));
         call.is_some_and(|call| {
-            SWITCHES.iter().any(|switch| {
-                call.strip_prefix(switch)
-                    .is_some_and(|rest| rest.starts_with(['(', '.']))
-            })
+            SWITCHES
+                .iter()
+                .any(|switch| call.strip_prefix(switch).is_some_and(|rest| rest.starts_with(['(', '.'])))
         })
     })
 }
@@ -95,11 +76,7 @@ mod tests {
     }
 
     fn typescript(text: &str) -> usize {
-        check_text(&TextFile {
-            path: "packages/client/src/a.test.ts",
-            text,
-        })
-        .len()
+        check_text(&TextFile { path: "packages/client/src/a.test.ts", text }).len()
     }
 
     #[test]
@@ -114,10 +91,7 @@ mod tests {
     #[test]
     fn words_in_strings_and_other_attributes_pass() {
         assert_eq!(rust("fn todo() { say(\"todo!()\") } // no todo!() here"), 0);
-        assert_eq!(
-            rust("#[cfg_attr(unix, allow(x))]\nfn ignore() { ignore(); }"),
-            0
-        );
+        assert_eq!(rust("#[cfg_attr(unix, allow(x))]\nfn ignore() { ignore(); }"), 0);
     }
 
     #[test]

@@ -1,1 +1,5 @@
+//! The door from outside, against a server of a few lines.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod door;
+mod target;

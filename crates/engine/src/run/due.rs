@@ -14,16 +14,8 @@ impl Run {
         }
         match &self.state {
             State::Queued | State::Waiting { .. } | State::Finished(_) => Vec::new(),
-            State::Thinking {
-                step,
-                attempt,
-                tools,
-            } => {
-                vec![Effect::CallModel {
-                    step: *step,
-                    attempt: *attempt,
-                    tools: *tools,
-                }]
+            State::Thinking { step, attempt, tools } => {
+                vec![Effect::CallModel { step: *step, attempt: *attempt, tools: *tools }]
             }
             State::Acting { calls, .. } => calls
                 .as_slice()

@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use toolyard_protocol::event::{
-    MessageTaken, ModelReplied, ResultAmended, RunCreated, ToolReturned,
-};
+use toolyard_protocol::event::{MessageTaken, ModelReplied, ResultAmended, RunCreated, ToolReturned};
 use toolyard_protocol::outcome::OutcomeKind;
 use toolyard_protocol::run::Usage;
 use toolyard_protocol::{CallId, Event, MessageId, ToolOutcome};
@@ -52,7 +50,11 @@ impl Run {
                 self.toolset = e.toolset.shown().cloned().or(self.toolset.take());
                 self.model = e.model.shown().cloned().or(self.model.take());
             }
-            Event::MessageQueued(e) => self.queue(&e.message, e.interrupt),
+            Event::MessageQueued(e) => {
+                // Nobody talks in a waiting run, so there is nothing to interrupt.
+                let talks = !matches!(self.state, State::Waiting { .. });
+                self.queue(&e.message, e.interrupt && talks);
+            }
             Event::MessageTaken(e) => self.on_taken(e),
             Event::CancelRequested(e) => {
                 self.canceling.get_or_insert_with(|| Arc::new(e.clone()));
@@ -60,8 +62,7 @@ impl Run {
             Event::HistoryCompacted(e) => self.compacted = Some(Arc::new(e.clone())),
             Event::PluginStateSaved(e) => {
                 if let (Some(plugin), Some(state)) = (e.plugin.shown(), e.state.shown()) {
-                    self.plugin_states
-                        .insert(plugin.clone(), Arc::new(state.clone()));
+                    self.plugin_states.insert(plugin.clone(), Arc::new(state.clone()));
                 }
             }
             Event::ToolProgressed(_) | Event::PluginEmitted(_) => {}
@@ -97,9 +98,7 @@ impl Run {
             self.steps_in_turn = self.steps_in_turn.saturating_add(1);
         }
         if let Some(turn) = self.turns.last_mut() {
-            Arc::make_mut(turn)
-                .steps
-                .push(Arc::new(Step::new(e.clone())));
+            Arc::make_mut(turn).steps.push(Arc::new(Step::new(e.clone())));
         }
         let calls = Calls::new(e.calls.iter().map(Call::proposed).collect());
         self.state = State::Acting { step, calls };
@@ -113,27 +112,14 @@ impl Run {
         let untrusted = e.untrusted || call.untrusted;
         self.tainted |= untrusted && e.outcome == OutcomeKind::Ok;
         self.child_waits.retain(|w| w.call != e.call);
-        let returned = Returned {
-            outcome: e.outcome(),
-            blob: e.blob.shown().cloned(),
-        };
+        let returned = Returned { outcome: e.outcome(), blob: e.blob.shown().cloned() };
         self.put_result(&e.call, returned);
         self.move_call(&e.call, |call| call.at = CallState::Ended(e.outcome()));
     }
 
     fn on_result_amended(&mut self, e: &ResultAmended) {
-        let outcome = ToolOutcome::from_parts(
-            e.outcome,
-            e.value.shown().cloned(),
-            e.error.shown().cloned(),
-        );
-        self.put_result(
-            &e.call,
-            Returned {
-                outcome,
-                blob: None,
-            },
-        );
+        let outcome = ToolOutcome::from_parts(e.outcome, e.value.shown().cloned(), e.error.shown().cloned());
+        self.put_result(&e.call, Returned { outcome, blob: None });
     }
 
     fn on_taken(&mut self, e: &MessageTaken) {
@@ -163,10 +149,7 @@ impl Run {
     fn queue(&mut self, message: &MessageId, interrupt: bool) {
         match self.queued.iter_mut().find(|q| &q.message == message) {
             Some(queued) => queued.interrupt |= interrupt,
-            None => self.queued.push(QueuedMessage {
-                message: message.clone(),
-                interrupt,
-            }),
+            None => self.queued.push(QueuedMessage { message: message.clone(), interrupt }),
         }
     }
 
@@ -175,11 +158,7 @@ impl Run {
         self.step = self.step.saturating_add(1);
         let used_up = self.steps_in_turn >= self.limits.max_steps;
         let tools = if used_up { Tools::Off } else { Tools::On };
-        self.state = State::Thinking {
-            step: self.step,
-            attempt: 1,
-            tools,
-        };
+        self.state = State::Thinking { step: self.step, attempt: 1, tools };
         self.paused = false;
     }
 

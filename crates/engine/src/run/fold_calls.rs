@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use toolyard_protocol::event::{
-    Answered, Asked, ChildAsked, ChildStarted, Decision, ToolCallRequested,
-};
+use toolyard_protocol::event::{Answered, Asked, ChildAsked, ChildStarted, Decision, ToolCallRequested};
 use toolyard_protocol::outcome::OutcomeKind;
 use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{CallId, WaitId};
@@ -18,10 +16,7 @@ impl Run {
         self.move_call(&e.call, |call| match call.at {
             // A dispatched call may stop to ask; then nothing of it is in flight.
             CallState::Proposed | CallState::Cleared | CallState::Dispatched => {
-                call.at = CallState::Gated {
-                    wait: e.wait.clone(),
-                    kind: e.kind,
-                };
+                call.at = CallState::Gated { wait: e.wait.clone(), kind: e.kind };
                 call.round = call.round.saturating_add(1);
                 call.place = e.place;
                 call.risk = e.risk;
@@ -35,8 +30,7 @@ impl Run {
     }
 
     pub(super) fn on_answered(&mut self, e: &Answered) {
-        let asked =
-            |call: &Call| matches!(&call.at, CallState::Gated { wait, .. } if *wait == e.wait);
+        let asked = |call: &Call| matches!(&call.at, CallState::Gated { wait, .. } if *wait == e.wait);
         self.move_call(&e.call, |call| {
             if !asked(call) {
                 return;
@@ -55,9 +49,7 @@ impl Run {
                     call.provided = given;
                     CallState::Cleared
                 }
-                Decision::Deny | Decision::Expire | Decision::Withdraw => {
-                    CallState::Refused(e.decision)
-                }
+                Decision::Deny | Decision::Expire | Decision::Withdraw => CallState::Refused(e.decision),
             };
         });
     }
@@ -79,10 +71,7 @@ impl Run {
                 call.args = Arc::new(args.clone());
             }
             call.at = match &e.wait {
-                Some(parked) => CallState::Parked {
-                    wait: parked.wait.clone(),
-                    kind: parked.kind,
-                },
+                Some(parked) => CallState::Parked { wait: parked.wait.clone(), kind: parked.kind },
                 None => CallState::Dispatched,
             };
         });
@@ -92,10 +81,7 @@ impl Run {
         self.move_call(&e.call, |call| {
             if call.is_dispatched() {
                 let wait = WaitId::of(WaitKind::Child, &call.id, 0);
-                call.at = CallState::Parked {
-                    wait,
-                    kind: WaitKind::Child,
-                };
+                call.at = CallState::Parked { wait, kind: WaitKind::Child };
                 call.expires = e.expires;
             }
         });

@@ -51,12 +51,7 @@ impl Run {
             Input::Claimed { recovered, why } => self.claimed(recovered, why),
             Input::Woken => Vec::new(),
             Input::ModelReplied { reply, calls } => self.replied(reply, calls),
-            Input::ModelFailed {
-                code,
-                message,
-                detail,
-                said,
-            } => match self.state {
+            Input::ModelFailed { code, message, detail, said } => match self.state {
                 State::Thinking { .. } if self.halting() => self.said(said, FinishReason::Stopped),
                 State::Thinking { .. } => {
                     let mut events = self.said(said, FinishReason::Other);
@@ -65,18 +60,12 @@ impl Run {
                     events.push(run.finish(RunEnd::Failed, Some((code, message)), Some(detail)));
                     events
                 }
-                State::Queued
-                | State::Acting { .. }
-                | State::Waiting { .. }
-                | State::Finished(_) => Vec::new(),
+                State::Queued | State::Acting { .. } | State::Waiting { .. } | State::Finished(_) => {
+                    Vec::new()
+                }
             },
             Input::Routed(routed) => self.routed(routed),
-            Input::ToolEnded {
-                call,
-                outcome,
-                blob,
-                untrusted,
-            } => {
+            Input::ToolEnded { call, outcome, blob, untrusted } => {
                 let Some(call) = self.dispatched(&call) else {
                     return Vec::new();
                 };
@@ -85,32 +74,15 @@ impl Run {
                 end.blob = blob.map_or(Guarded::Hidden, Guarded::Shown);
                 vec![end.into()]
             }
-            Input::ChildStarted {
-                call,
-                child,
-                expires,
-            } => {
-                let Some(call) = self.dispatched(&call) else {
+            Input::ChildStarted { call, child, expires } => {
+                // The child is made by the append that this event is part of.
+                let Some(call) = self.dispatched(&call).filter(|_| !self.halting()) else {
                     return Vec::new();
                 };
                 let (tool, visibility) = (call.tool.clone(), call.visibility);
-                vec![
-                    ChildStarted {
-                        call: call.id.clone(),
-                        tool,
-                        visibility,
-                        child,
-                        expires,
-                    }
-                    .into(),
-                ]
+                vec![ChildStarted { call: call.id.clone(), tool, visibility, child, expires }.into()]
             }
-            Input::Progressed {
-                call,
-                fraction,
-                message,
-                preliminary,
-            } => match self.call(&call) {
+            Input::Progressed { call, fraction, message, preliminary } => match self.call(&call) {
                 Some(call) if !call.is_ended() => vec![
                     ToolProgressed {
                         call: call.id.clone(),
@@ -144,23 +116,13 @@ impl Run {
             State::Queued => vec![RunStarted {}.into()],
             State::Thinking { step, attempt, .. } if recovered && !self.halting() => {
                 let attempt = attempt.saturating_add(1);
-                vec![
-                    StepRestarted {
-                        step: *step,
-                        attempt,
-                        why: Guarded::Shown(why),
-                    }
-                    .into(),
-                ]
+                vec![StepRestarted { step: *step, attempt, why: Guarded::Shown(why) }.into()]
             }
             State::Acting { calls, .. } => calls
                 .as_slice()
                 .iter()
                 .filter(|c| c.is_dispatched() && !c.idempotent)
-                .map(|c| {
-                    self.end(c, ToolOutcome::Uncertain(UNCERTAIN_TEXT.to_owned()))
-                        .into()
-                })
+                .map(|c| self.end(c, ToolOutcome::Uncertain(UNCERTAIN_TEXT.to_owned())).into())
                 .collect(),
             State::Thinking { .. } | State::Waiting { .. } | State::Finished(_) => Vec::new(),
         }
@@ -174,11 +136,7 @@ impl Run {
             return self.said(Some(reply), FinishReason::Stopped);
         }
         let dropped = tools == Tools::Off && !calls.is_empty();
-        let finish = if dropped {
-            FinishReason::MaxSteps
-        } else {
-            reply.finish
-        };
+        let finish = if dropped { FinishReason::MaxSteps } else { reply.finish };
         let calls = if dropped { Vec::new() } else { calls };
         let asked = calls
             .iter()
@@ -205,13 +163,7 @@ impl Run {
         }
     }
 
-    fn reply(
-        &self,
-        reply: Reply,
-        calls: Vec<ReplyCall>,
-        finish: FinishReason,
-        partial: bool,
-    ) -> Vec<Event> {
+    fn reply(&self, reply: Reply, calls: Vec<ReplyCall>, finish: FinishReason, partial: bool) -> Vec<Event> {
         let replied = ModelReplied {
             step: self.step,
             message: self.message(),
@@ -233,18 +185,15 @@ impl Run {
             return Vec::new();
         };
         let takes = match call.at {
-            CallState::Proposed | CallState::Cleared => !self.halting(),
+            CallState::Proposed | CallState::Cleared => true,
             CallState::Dispatched => matches!(routed.verdict, Verdict::Ask { .. }),
             CallState::Gated { .. }
             | CallState::Refused(_)
             | CallState::Parked { .. }
             | CallState::Ended(_) => false,
         };
-        if takes {
-            vec![route(self.step, call.round, routed)]
-        } else {
-            Vec::new()
-        }
+        // A halting run ends its calls; it opens nothing new.
+        if takes && !self.halting() { vec![route(self.step, call.round, routed)] } else { Vec::new() }
     }
 
     fn dispatched(&self, id: &CallId) -> Option<&Call> {
@@ -253,12 +202,6 @@ impl Run {
 
     pub(super) fn end(&self, call: &Call, outcome: ToolOutcome) -> ToolReturned {
         let by = Actor::Gateway {};
-        ToolReturned::new(
-            call.id.clone(),
-            call.tool.clone(),
-            call.visibility,
-            outcome,
-            by,
-        )
+        ToolReturned::new(call.id.clone(), call.tool.clone(), call.visibility, outcome, by)
     }
 }

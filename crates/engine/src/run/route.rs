@@ -11,11 +11,7 @@ use crate::input::{ParkKind, RoutedCall, Verdict};
 pub(super) fn route(step: u32, round: u32, c: RoutedCall) -> Event {
     let fingerprint = c.fingerprint.map_or(Guarded::Hidden, Guarded::Shown);
     match c.verdict {
-        Verdict::Ask {
-            kind,
-            expires,
-            payload,
-        } => {
+        Verdict::Ask { kind, expires, payload } => {
             let kind = WaitKind::from(kind);
             Asked {
                 wait: WaitId::of(kind, &c.call, round),
@@ -38,11 +34,7 @@ pub(super) fn route(step: u32, round: u32, c: RoutedCall) -> Event {
         }
         verdict @ (Verdict::Run | Verdict::Park { .. }) => {
             let (wait, expires) = match verdict {
-                Verdict::Park {
-                    kind,
-                    expires,
-                    payload,
-                } => {
+                Verdict::Park { kind, expires, payload } => {
                     let rule = match kind {
                         ParkKind::Client => c.rule,
                         // Nobody outside ends a timer.
@@ -51,15 +43,7 @@ pub(super) fn route(step: u32, round: u32, c: RoutedCall) -> Event {
                     let kind = WaitKind::from(kind);
                     let wait = WaitId::of(kind, &c.call, 0);
                     let payload = payload.map_or(Guarded::Hidden, Guarded::Shown);
-                    (
-                        Some(Parked {
-                            wait,
-                            kind,
-                            rule,
-                            payload,
-                        }),
-                        expires,
-                    )
+                    (Some(Parked { wait, kind, rule, payload }), expires)
                 }
                 Verdict::Run | Verdict::Ask { .. } | Verdict::Refuse(_) => (None, None),
             };

@@ -1,8 +1,6 @@
 //! Settle: what follows by necessity from the state, until nothing does.
 
-use toolyard_protocol::event::{
-    Answered, Decision, MessageTaken, OpenWait, RunFinished, RunPaused,
-};
+use toolyard_protocol::event::{Answered, Decision, MessageTaken, OpenWait, RunFinished, RunPaused};
 use toolyard_protocol::outcome::{CANCELED_TEXT, DENIED_TEXT, SUPERSEDED_TEXT};
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::run::RunEnd;
@@ -46,26 +44,18 @@ impl Run {
                     vec![self.take()]
                 }
             }
-            State::Acting { calls, .. } => calls
-                .as_slice()
-                .iter()
-                .filter_map(|c| self.end_refused(c))
-                .collect(),
-            State::Waiting { .. } if !self.paused => self.pause().into_iter().collect(),
-            State::Queued | State::Thinking { .. } | State::Waiting { .. } | State::Finished(_) => {
-                Vec::new()
+            State::Acting { calls, .. } => {
+                calls.as_slice().iter().filter_map(|c| self.end_refused(c)).collect()
             }
+            State::Waiting { .. } if !self.paused => self.pause().into_iter().collect(),
+            State::Queued | State::Thinking { .. } | State::Waiting { .. } | State::Finished(_) => Vec::new(),
         }
     }
 
     /// Ends what is open, then ends the run or hears the messages.
     fn halt(&self) -> Vec<Event> {
         let canceled = self.canceling.is_some();
-        let text = if canceled {
-            CANCELED_TEXT
-        } else {
-            SUPERSEDED_TEXT
-        };
+        let text = if canceled { CANCELED_TEXT } else { SUPERSEDED_TEXT };
         let mut events = Vec::new();
         for call in self.state.calls().iter().filter(|c| !c.is_ended()) {
             if let CallState::Gated { wait, kind } = &call.at {
@@ -82,24 +72,14 @@ impl Run {
                     .into(),
                 );
             }
-            events.push(
-                self.end(call, ToolOutcome::Canceled(text.to_owned()))
-                    .into(),
-            );
+            events.push(self.end(call, ToolOutcome::Canceled(text.to_owned())).into());
         }
-        events.push(if canceled {
-            self.finish(RunEnd::Canceled, None, None)
-        } else {
-            self.take()
-        });
+        events.push(if canceled { self.finish(RunEnd::Canceled, None, None) } else { self.take() });
         events
     }
 
     fn take(&self) -> Event {
-        MessageTaken {
-            messages: self.queued.iter().map(|q| q.message.clone()).collect(),
-        }
-        .into()
+        MessageTaken { messages: self.queued.iter().map(|q| q.message.clone()).collect() }.into()
     }
 
     pub(super) fn finish(
@@ -110,15 +90,7 @@ impl Run {
     ) -> Event {
         let (error, message) = error.unzip();
         let detail = detail.map_or(Guarded::Hidden, Guarded::Shown);
-        RunFinished {
-            status,
-            usage: self.usage,
-            cost: None,
-            error,
-            message,
-            detail,
-        }
-        .into()
+        RunFinished { status, usage: self.usage, cost: None, error, message, detail }.into()
     }
 
     fn pause(&self) -> Option<Event> {
@@ -126,12 +98,7 @@ impl Run {
         let mut waits = self.open_waits();
         waits.extend(self.child_waits.iter().filter_map(|w| {
             let tool = self.call(&w.call)?.tool.clone();
-            Some(OpenWait {
-                wait: w.wait.clone(),
-                kind: w.kind,
-                call: w.call.clone(),
-                tool,
-            })
+            Some(OpenWait { wait: w.wait.clone(), kind: w.kind, call: w.call.clone(), tool })
         }));
         Some(RunPaused { reason, waits }.into())
     }

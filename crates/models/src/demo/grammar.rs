@@ -61,9 +61,7 @@ fn parse_call(given: &str) -> Command<'_> {
     }
     match serde_json::from_str::<Map<String, Value>>(args) {
         Ok(_) => Command::Call { tool, args },
-        Err(why) => Command::Broken(format!(
-            "The arguments of {tool} are not a JSON object: {why}."
-        )),
+        Err(why) => Command::Broken(format!("The arguments of {tool} are not a JSON object: {why}.")),
     }
 }
 

@@ -35,9 +35,7 @@ pub struct Demo {
 
 impl Demo {
     pub fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-        }
+        Self { name: name.to_owned() }
     }
 }
 
@@ -77,13 +75,8 @@ struct Reply {
 
 impl Reply {
     fn to(request: &Request) -> Self {
-        let mut reply = Self {
-            beats: VecDeque::new(),
-            text: String::new(),
-            calls: 0,
-            words: 0,
-            failed: false,
-        };
+        let mut reply =
+            Self { beats: VecDeque::new(), text: String::new(), calls: 0, words: 0, failed: false };
         match request.turns.last() {
             Some(ChatTurn::ToolResults(results)) => reply.repeat_results(results),
             _ => reply.obey(&last_user_text(&request.turns), request.tools_on()),
@@ -120,10 +113,7 @@ impl Reply {
     }
 
     fn push_after(&mut self, pause: Duration, chunk: Chunk) {
-        self.beats.push_back(Beat {
-            pause,
-            item: Ok(chunk),
-        });
+        self.beats.push_back(Beat { pause, item: Ok(chunk) });
     }
 
     /// Each answer of a reply is a line of its own.
@@ -145,9 +135,7 @@ impl Reply {
 
     fn think(&mut self, text: &str) {
         for word in text.split_inclusive(char::is_whitespace) {
-            self.push(Chunk::ReasoningDelta {
-                text: word.to_owned(),
-            });
+            self.push(Chunk::ReasoningDelta { text: word.to_owned() });
         }
         self.words += count_words(text);
     }
@@ -155,11 +143,7 @@ impl Reply {
     fn slow(&mut self, words: u32) {
         self.new_line();
         for n in 1..=words {
-            let word = if n == 1 {
-                "word1".to_owned()
-            } else {
-                format!(" word{n}")
-            };
+            let word = if n == 1 { "word1".to_owned() } else { format!(" word{n}") };
             self.text.push_str(&word);
             self.push_after(SLOW_PAUSE, Chunk::text(word));
         }
@@ -173,30 +157,19 @@ impl Reply {
         let end = count(&self.text);
         let start = end.zip(count(url)).map(|(end, url)| end - url);
         let title = Some("Demo source".to_owned());
-        self.push(Chunk::Source {
-            url: url.to_owned(),
-            title,
-            start,
-            end,
-        });
+        self.push(Chunk::Source { url: url.to_owned(), title, start, end });
     }
 
     fn call(&mut self, tool: &str, args: &str) {
         let index = self.calls;
         self.calls += 1;
         self.words += 1 + count_words(args);
-        self.push(Chunk::ToolInputStart {
-            index,
-            name: tool.to_owned(),
-        });
+        self.push(Chunk::ToolInputStart { index, name: tool.to_owned() });
         // Two pieces, so that readers meet arguments that are cut.
         let half = args.floor_char_boundary(args.len() / 2);
         for text in [&args[..half], &args[half..]] {
             if !text.is_empty() {
-                self.push(Chunk::ToolInputDelta {
-                    index,
-                    text: text.to_owned(),
-                });
+                self.push(Chunk::ToolInputDelta { index, text: text.to_owned() });
             }
         }
         self.push(Chunk::ToolCall {
@@ -209,13 +182,7 @@ impl Reply {
     }
 
     fn repeat_results(&mut self, results: &[PastResult]) {
-        for PastResult {
-            name,
-            content,
-            is_error,
-            ..
-        } in results
-        {
+        for PastResult { name, content, is_error, .. } in results {
             let verb = if *is_error { "failed" } else { "answered" };
             let mut shown: String = content.chars().take(RESULT_CHARS).collect();
             if shown.len() < content.len() {
@@ -231,29 +198,14 @@ impl Reply {
             status: 400,
             detail: Detail::new("the demo model was asked to fail"),
         };
-        let error = if self.beats.is_empty() {
-            error
-        } else {
-            error.after_first_chunk()
-        };
-        self.beats.push_back(Beat {
-            pause: Duration::ZERO,
-            item: Err(error),
-        });
+        let error = if self.beats.is_empty() { error } else { error.after_first_chunk() };
+        self.beats.push_back(Beat { pause: Duration::ZERO, item: Err(error) });
     }
 
     fn finish(&mut self, input_tokens: u64) {
-        let usage = Usage {
-            input_tokens,
-            output_tokens: self.words,
-            ..Usage::default()
-        };
+        let usage = Usage { input_tokens, output_tokens: self.words, ..Usage::default() };
         self.push(Chunk::Usage { usage });
-        let reason = if self.calls > 0 {
-            FinishReason::ToolCalls
-        } else {
-            FinishReason::Stop
-        };
+        let reason = if self.calls > 0 { FinishReason::ToolCalls } else { FinishReason::Stop };
         self.push(Chunk::Finish { reason });
     }
 }
@@ -272,9 +224,7 @@ fn count_words(text: &str) -> u64 {
 
 fn words_of_request(request: &Request) -> u64 {
     let turns = request.turns.iter().map(|turn| match turn {
-        ChatTurn::User { parts, .. } | ChatTurn::Assistant { parts, .. } => {
-            count_words(&text_of(parts))
-        }
+        ChatTurn::User { parts, .. } | ChatTurn::Assistant { parts, .. } => count_words(&text_of(parts)),
         ChatTurn::ToolResults(results) => results.iter().map(|r| count_words(&r.content)).sum(),
         ChatTurn::System(text) => count_words(text),
     });

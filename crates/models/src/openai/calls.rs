@@ -36,10 +36,7 @@ impl Calls {
         let function = piece.function.unwrap_or_default();
         let id = filled(&piece.id);
         let name = filled(&function.name);
-        let args = function
-            .arguments
-            .as_ref()
-            .map_or("", |args| args.0.as_ref());
+        let args = function.arguments.as_ref().map_or("", |args| args.0.as_ref());
 
         let known = match piece.index {
             Some(_) => self.slots.iter().rposition(|slot| slot.key == piece.index),
@@ -48,10 +45,7 @@ impl Calls {
         let index = match known {
             Some(at) if !self.slots[at].ends_before(piece.index, id, name, args) => at,
             _ => {
-                self.slots.push(Slot {
-                    key: piece.index,
-                    ..Slot::default()
-                });
+                self.slots.push(Slot { key: piece.index, ..Slot::default() });
                 self.slots.len() - 1
             }
         };
@@ -66,23 +60,14 @@ impl Calls {
         match (&slot.name, name) {
             (None, Some(name)) => {
                 slot.name = Some(name.to_owned());
-                out.push(Chunk::ToolInputStart {
-                    index,
-                    name: name.to_owned(),
-                });
+                out.push(Chunk::ToolInputStart { index, name: name.to_owned() });
                 // What came before the name is told now.
                 if !slot.args.is_empty() {
-                    out.push(Chunk::ToolInputDelta {
-                        index,
-                        text: slot.args.clone(),
-                    });
+                    out.push(Chunk::ToolInputDelta { index, text: slot.args.clone() });
                 }
             }
             (Some(_), _) if !args.is_empty() => {
-                out.push(Chunk::ToolInputDelta {
-                    index,
-                    text: args.to_owned(),
-                });
+                out.push(Chunk::ToolInputDelta { index, text: args.to_owned() });
             }
             (Some(_), _) | (None, None) => {}
         }
@@ -101,9 +86,7 @@ impl Calls {
                 name,
                 args_text: if blank { "{}".to_owned() } else { slot.args },
                 vendor_id: slot.id,
-                metadata: slot
-                    .extra
-                    .map_or(Value::Null, |extra| json!({ "extra_content": extra })),
+                metadata: slot.extra.map_or(Value::Null, |extra| json!({ "extra_content": extra })),
             });
         }
         Ok(())
@@ -112,27 +95,13 @@ impl Calls {
 
 impl Slot {
     /// The next piece begins another call.
-    fn ends_before(
-        &self,
-        key: Option<i64>,
-        id: Option<&str>,
-        name: Option<&str>,
-        args: &str,
-    ) -> bool {
-        let other_id = self
-            .id
-            .as_deref()
-            .zip(id)
-            .is_some_and(|(mine, theirs)| mine != theirs);
+    fn ends_before(&self, key: Option<i64>, id: Option<&str>, name: Option<&str>, args: &str) -> bool {
+        let other_id = self.id.as_deref().zip(id).is_some_and(|(mine, theirs)| mine != theirs);
         let same_id = id.is_some() && self.id.as_deref() == id;
         let renamed = self.name.is_some() && name.is_some();
         match key {
             // Servers without indices send calls whole, or repeat the id.
-            None => {
-                other_id
-                    || (renamed && !same_id)
-                    || (renamed && self.is_whole() && !args.is_empty())
-            }
+            None => other_id || (renamed && !same_id) || (renamed && self.is_whole() && !args.is_empty()),
             // Servers that number every call 0 send another id, or go on
             // after the arguments are complete.
             Some(_) => renamed && (other_id || (self.is_whole() && !args.is_empty())),

@@ -69,17 +69,13 @@ impl Decoder {
         let mut events = std::mem::take(&mut self.events);
         let split = self.splitter.push(bytes, &mut events);
         // Events that came before one that is too large still count.
-        let read = events
-            .drain(..)
-            .try_for_each(|event| self.take_event(&event, out));
+        let read = events.drain(..).try_for_each(|event| self.take_event(&event, out));
         self.events = events;
         read?;
         if self.done {
             return Ok(());
         }
-        split.map_err(|large| ModelError::TooLarge {
-            limit: large.limit as u64,
-        })
+        split.map_err(|large| ModelError::TooLarge { limit: large.limit as u64 })
     }
 
     /// Takes a reply that was not streamed.
@@ -100,16 +96,12 @@ impl Decoder {
             self.done = true;
         }
         let Some(reason) = self.finish else {
-            return Err(ModelError::Cut {
-                detail: Detail::new("no finish reason before the end"),
-            });
+            return Err(ModelError::Cut { detail: Detail::new("no finish reason before the end") });
         };
         let has_calls = !self.calls.is_empty();
         self.calls.finish(out)?;
         if !self.facts.is_empty() {
-            out.push(Chunk::Metadata {
-                value: Value::Object(std::mem::take(&mut self.facts)),
-            });
+            out.push(Chunk::Metadata { value: Value::Object(std::mem::take(&mut self.facts)) });
         }
         if let Some(usage) = self.usage {
             out.push(Chunk::Usage { usage });
@@ -148,9 +140,7 @@ impl Decoder {
     fn take_piece(&mut self, data: &str, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         match serde_json::from_str::<Piece<'_>>(data) {
             Ok(piece) => self.take(piece, out),
-            Err(why) => Err(ModelError::Unreadable {
-                detail: Detail::new(format!("{why} in: {data}")),
-            }),
+            Err(why) => Err(ModelError::Unreadable { detail: Detail::new(format!("{why} in: {data}")) }),
         }
     }
 
@@ -186,15 +176,11 @@ impl Decoder {
     fn take_delta(&mut self, delta: Delta<'_>, out: &mut Vec<Chunk>) {
         let thought = filled(&delta.reasoning_content).or(filled(&delta.reasoning));
         if let Some(text) = thought {
-            out.push(Chunk::ReasoningDelta {
-                text: text.to_owned(),
-            });
+            out.push(Chunk::ReasoningDelta { text: text.to_owned() });
         }
         for said in [delta.content, delta.refusal].into_iter().flatten() {
             if said.filled().is_some() {
-                out.push(Chunk::TextDelta {
-                    text: said.0.into_owned(),
-                });
+                out.push(Chunk::TextDelta { text: said.0.into_owned() });
             }
         }
         for Annotation { url_citation } in delta.annotations.into_iter().flatten() {
@@ -202,12 +188,7 @@ impl Decoder {
                 && let Some(url) = cited.url
             {
                 let (start, end) = (cited.start_index, cited.end_index);
-                out.push(Chunk::Source {
-                    url,
-                    title: cited.title,
-                    start,
-                    end,
-                });
+                out.push(Chunk::Source { url, title: cited.title, start, end });
             }
         }
         for call in delta.tool_calls.into_iter().flatten() {

@@ -27,10 +27,7 @@ pub fn encode(request: Request) -> Value {
     body.insert("model".to_owned(), Value::from(request.model));
     body.insert("messages".to_owned(), Value::from(messages));
     body.insert("stream".to_owned(), Value::from(true));
-    body.insert(
-        "stream_options".to_owned(),
-        json!({ "include_usage": true }),
-    );
+    body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     if !request.tools.is_empty() {
         let choice = match request.tool_choice {
             ToolChoice::Auto => "auto",
@@ -49,20 +46,10 @@ pub fn encode(request: Request) -> Value {
     if let Some(tokens) = request.max_output_tokens {
         body.insert("max_tokens".to_owned(), Value::from(tokens));
     }
-    if let Some(effort) = request
-        .reasoning
-        .filter(|r| r.enabled)
-        .and_then(|r| r.effort)
-    {
-        body.insert(
-            "reasoning_effort".to_owned(),
-            Value::from(effort_word(effort)),
-        );
+    if let Some(effort) = request.reasoning.filter(|r| r.enabled).and_then(|r| r.effort) {
+        body.insert("reasoning_effort".to_owned(), Value::from(effort_word(effort)));
     }
-    if let Some(Value::Object(options)) = request
-        .provider_options
-        .and_then(|mut o| o.remove("openai"))
-    {
+    if let Some(Value::Object(options)) = request.provider_options.and_then(|mut o| o.remove("openai")) {
         for (name, value) in options {
             match value {
                 Value::Null => body.remove(&name),
@@ -94,13 +81,7 @@ fn effort_word(effort: ReasoningEffort) -> &'static str {
     }
 }
 
-fn tool(
-    OfferedTool {
-        name,
-        description,
-        schema,
-    }: OfferedTool,
-) -> Value {
+fn tool(OfferedTool { name, description, schema }: OfferedTool) -> Value {
     let function = json!({ "name": name, "description": description, "parameters": schema });
     json!({ "type": "function", "function": function })
 }
@@ -117,11 +98,7 @@ fn push_turn(turn: ChatTurn, messages: &mut Vec<Value>) {
         ChatTurn::Assistant { parts, calls } => {
             let text = text_of(&parts);
             // The vendor wants `null` beside calls, and text without them.
-            let content = if text.is_empty() && !calls.is_empty() {
-                Value::Null
-            } else {
-                Value::from(text)
-            };
+            let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::from(text) };
             let mut message = json!({ "role": "assistant", "content": content });
             if !calls.is_empty() {
                 message["tool_calls"] = calls.into_iter().map(past_call).collect();
@@ -133,14 +110,7 @@ fn push_turn(turn: ChatTurn, messages: &mut Vec<Value>) {
     }
 }
 
-fn past_call(
-    PastCall {
-        id,
-        name,
-        args,
-        mut metadata,
-    }: PastCall,
-) -> Value {
+fn past_call(PastCall { id, name, args, mut metadata }: PastCall) -> Value {
     let function = json!({ "name": name, "arguments": args.to_string() });
     let mut call = json!({ "id": id.as_str(), "type": "function", "function": function });
     if let Some(extra) = metadata.get_mut("extra_content") {
@@ -149,20 +119,9 @@ fn past_call(
     call
 }
 
-fn past_result(
-    PastResult {
-        call,
-        name: _,
-        content,
-        is_error,
-    }: PastResult,
-) -> Value {
+fn past_result(PastResult { call, name: _, content, is_error }: PastResult) -> Value {
     // The wire has no field for failure.
-    let content = if is_error {
-        format!("Error: {content}")
-    } else {
-        content
-    };
+    let content = if is_error { format!("Error: {content}") } else { content };
     json!({ "role": "tool", "tool_call_id": call.as_str(), "content": content })
 }
 
@@ -176,12 +135,7 @@ fn user_content(parts: Vec<Part>) -> Value {
 fn user_part(part: Part) -> Option<Value> {
     match part {
         Part::Text { text } => Some(json!({ "type": "text", "text": text })),
-        Part::File {
-            media_type,
-            file: _,
-            url,
-            name,
-        } => Some(file_part(&media_type, url, name)),
+        Part::File { media_type, file: _, url, name } => Some(file_part(&media_type, url, name)),
         Part::Reasoning { .. }
         | Part::Source { .. }
         | Part::ToolCall { .. }
@@ -213,11 +167,7 @@ fn file_part(media_type: &str, url: Option<String>, name: Option<String>) -> Val
 /// A name that the vendor accepts, if anything is left of it.
 fn speaker(name: &str) -> Option<String> {
     let fits = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '-' {
-            c
-        } else {
-            '_'
-        }
+        if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }
     };
     let name: String = name.trim().chars().take(SPEAKER_CHARS).map(fits).collect();
     name.contains(|c: char| c != '_').then_some(name)

@@ -25,27 +25,19 @@ pub(super) fn of_status(status: u16, retry_after: Option<Duration>, body: &str) 
         404 => ModelError::UnknownModel { detail },
         _ if says(&error, &["model_not_found"]) => ModelError::UnknownModel { detail },
         // A used-up account does not fill while we wait.
-        429 if says(&error, &["insufficient_quota"]) => {
-            ModelError::RequestRefused { status, detail }
-        }
-        408 | 409 | 429 | 500..=599 => ModelError::Overloaded {
-            status,
-            retry_after,
-            detail,
-        },
+        429 if says(&error, &["insufficient_quota"]) => ModelError::RequestRefused { status, detail },
+        408 | 409 | 429 | 500..=599 => ModelError::Overloaded { status, retry_after, detail },
         _ => ModelError::RequestRefused { status, detail },
     }
 }
 
 /// An error that came as an event of a stream that began well.
 pub(super) fn in_stream(error: &Value) -> ModelError {
-    let numbered = ["code", "status"]
-        .iter()
-        .find_map(|name| match &error[*name] {
-            Value::Number(n) => n.as_u64().and_then(|n| u16::try_from(n).ok()),
-            Value::String(s) => s.parse().ok(),
-            _ => None,
-        });
+    let numbered = ["code", "status"].iter().find_map(|name| match &error[*name] {
+        Value::Number(n) => n.as_u64().and_then(|n| u16::try_from(n).ok()),
+        Value::String(s) => s.parse().ok(),
+        _ => None,
+    });
     let status = match numbered {
         Some(status @ 400..=599) => status,
         _ if says(error, &["rate_limit", "insufficient_quota"]) => 429,
@@ -68,13 +60,11 @@ pub(super) fn of_egress(error: EgressError) -> ModelError {
     match error {
         EgressError::Timeout { after } => ModelError::Silent { after },
         EgressError::TooLarge { limit } => ModelError::TooLarge { limit },
-        EgressError::Refused(why) => ModelError::Unreadable {
-            detail: Detail::new(format!("settings: {why}")),
-        },
+        EgressError::Refused(why) => {
+            ModelError::Unreadable { detail: Detail::new(format!("settings: {why}")) }
+        }
         EgressError::Unreachable(_) | EgressError::Broken(_) | EgressError::Unavailable(_) => {
-            ModelError::Unreachable {
-                detail: Detail::new(error.causes()),
-            }
+            ModelError::Unreachable { detail: Detail::new(error.causes()) }
         }
     }
 }

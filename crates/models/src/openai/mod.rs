@@ -80,16 +80,7 @@ impl OpenAi {
     pub fn new(name: &str, door: Door, base: &Target, key: Option<SecretString>) -> Self {
         let target = base.below("chat/completions");
         let (timeouts, retry) = (Timeouts::default(), Retry::default());
-        Self {
-            name: name.to_owned(),
-            line: Line {
-                door,
-                target,
-                key,
-                timeouts,
-                retry,
-            },
-        }
+        Self { name: name.to_owned(), line: Line { door, target, key, timeouts, retry } }
     }
 
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {

@@ -105,18 +105,9 @@ impl Session {
             bearer: self.line.key.as_ref(),
             accept: "text/event-stream, application/json",
             body: self.body.clone(),
-            patience: Patience {
-                head: timeouts.head,
-                idle: timeouts.idle,
-                bytes: REPLY_BYTES,
-            },
+            patience: Patience { head: timeouts.head, idle: timeouts.idle, bytes: REPLY_BYTES },
         };
-        let mut answer = self
-            .line
-            .door
-            .post_json(post)
-            .await
-            .map_err(fault::of_egress)?;
+        let mut answer = self.line.door.post_json(post).await.map_err(fault::of_egress)?;
         if !answer.is_success() {
             let body = answer.body.peek(REFUSAL_BYTES).await;
             let body = String::from_utf8_lossy(&body);
@@ -127,9 +118,7 @@ impl Session {
             Some(html @ ("text/html" | "application/xhtml+xml")) => {
                 let start = answer.body.peek(1024).await;
                 let start = String::from_utf8_lossy(&start);
-                Err(ModelError::Unreadable {
-                    detail: Detail::new(format!("{html}: {start}")),
-                })
+                Err(ModelError::Unreadable { detail: Detail::new(format!("{html}: {start}")) })
             }
             // Some servers give their event streams no type or a wrong one.
             _ => Ok(State::Read(Box::new(Reading {
@@ -181,12 +170,12 @@ impl Session {
                 decoder.end(&mut self.scratch)?;
                 Ok(State::Over)
             }
-            // Only usage and the end mark are missing.
-            Err(_) if decoder.is_whole() => {
-                decoder.end(&mut self.scratch)?;
-                Ok(State::Over)
-            }
-            Err(error) => Err(fault::of_egress(error)),
+            // The reply may be whole, with only usage or the end mark missing.
+            Err(error) => match decoder.end(&mut self.scratch) {
+                Ok(()) => Ok(State::Over),
+                Err(ModelError::Cut { .. }) => Err(fault::of_egress(error)),
+                Err(told) => Err(told),
+            },
         }
     }
 }

@@ -4,9 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{
-    Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer,
-};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, de};
 use serde_json::Value;
 use toolyard_protocol::run::Usage;
@@ -105,14 +103,8 @@ struct OutputDetails {
 
 impl Tokens {
     pub(super) fn usage(&self) -> Usage {
-        let cached = self
-            .prompt_tokens_details
-            .as_ref()
-            .and_then(|d| d.cached_tokens);
-        let reasoning = self
-            .completion_tokens_details
-            .as_ref()
-            .and_then(|d| d.reasoning_tokens);
+        let cached = self.prompt_tokens_details.as_ref().and_then(|d| d.cached_tokens);
+        let reasoning = self.completion_tokens_details.as_ref().and_then(|d| d.reasoning_tokens);
         Usage {
             input_tokens: self.prompt_tokens.unwrap_or(0),
             output_tokens: self.completion_tokens.unwrap_or(0),

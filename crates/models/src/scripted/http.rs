@@ -51,11 +51,7 @@ async fn wait_for_hangup(socket: &mut TcpStream, desk: &Desk) -> io::Result<()> 
 
 async fn write_head(socket: &mut TcpStream, reply: &Reply) -> io::Result<()> {
     let mut head = format!("HTTP/1.1 {} Scripted\r\n", reply.status);
-    let framing = if reply.until_close {
-        "connection: close"
-    } else {
-        "transfer-encoding: chunked"
-    };
+    let framing = if reply.until_close { "connection: close" } else { "transfer-encoding: chunked" };
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
@@ -74,11 +70,7 @@ async fn write_body(socket: &mut TcpStream, reply: &Reply, mut left: usize) -> i
         }
         let bytes = &bytes[..bytes.len().min(left)];
         left -= bytes.len();
-        let size = if reply.one_byte {
-            1
-        } else {
-            bytes.len().max(1)
-        };
+        let size = if reply.one_byte { 1 } else { bytes.len().max(1) };
         for piece in bytes.chunks(size) {
             write_piece(socket, piece, reply.until_close).await?;
         }
@@ -109,23 +101,14 @@ async fn read_request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Resul
     let head = String::from_utf8_lossy(&buffer[..head_end]).into_owned();
     buffer.drain(..head_end + 4);
     let mut lines = head.lines();
-    let mut words = lines
-        .next()
-        .unwrap_or_default()
-        .split(' ')
-        .map(str::to_owned);
-    let (method, path) = (
-        words.next().unwrap_or_default(),
-        words.next().unwrap_or_default(),
-    );
+    let mut words = lines.next().unwrap_or_default().split(' ').map(str::to_owned);
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let headers: Vec<(String, String)> = lines
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.trim().to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
     let length = headers.iter().find(|(name, _)| name == "content-length");
-    let length = length
-        .and_then(|(_, value)| value.parse().ok())
-        .unwrap_or(0);
+    let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
     while buffer.len() < length {
         if socket.read_buf(buffer).await? == 0 {
             return Ok(None);
@@ -134,10 +117,5 @@ async fn read_request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Resul
     let rest = buffer.split_off(length);
     let body = std::mem::replace(buffer, rest);
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    Ok(Some(Seen {
-        method,
-        path,
-        headers,
-        body,
-    }))
+    Ok(Some(Seen { method, path, headers, body }))
 }

@@ -33,10 +33,7 @@ pub struct Seen {
 
 impl Seen {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(n, _)| n == name)
-            .map(|(_, v)| v.as_str())
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
     /// The text of the last message of this role.
@@ -55,9 +52,7 @@ pub struct Upstream {
 
 impl fmt::Debug for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Upstream")
-            .field("address", &self.address)
-            .finish_non_exhaustive()
+        f.debug_struct("Upstream").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
@@ -66,10 +61,7 @@ impl Upstream {
     pub async fn serve(replies: impl IntoIterator<Item = Reply>) -> io::Result<Self> {
         let script = Mutex::new(replies.into_iter().collect::<VecDeque<_>>());
         Self::answer(move |_| {
-            let next = script
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop_front();
+            let next = script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             next.unwrap_or_else(|| Reply::refusal(400, "the script has no more replies"))
         })
         .await
@@ -83,18 +75,10 @@ impl Upstream {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let (tally, _) = watch::channel(Tally::default());
-        let desk = Arc::new(Desk {
-            choose: Box::new(choose),
-            seen: Mutex::default(),
-            tally,
-        });
+        let desk = Arc::new(Desk { choose: Box::new(choose), seen: Mutex::default(), tally });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, Arc::clone(&desk)));
-        Ok(Self {
-            address,
-            desk,
-            _tasks: tasks,
-        })
+        Ok(Self { address, desk, _tasks: tasks })
     }
 
     /// What `base_url` of a provider must be.
@@ -104,11 +88,7 @@ impl Upstream {
 
     /// All requests so far, in order of arrival.
     pub fn requests(&self) -> Vec<Seen> {
-        self.desk
-            .seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.desk.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until so many requests have arrived.
@@ -141,10 +121,7 @@ struct Desk {
 impl Desk {
     fn take(&self, request: Seen) -> Reply {
         let reply = (self.choose)(&request);
-        self.seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(request);
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         self.tally.send_modify(|tally| tally.requests += 1);
         reply
     }

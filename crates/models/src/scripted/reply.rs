@@ -50,10 +50,7 @@ impl Reply {
     /// A whole stream that says this text, word by word.
     pub fn saying(text: &str) -> Self {
         let words = text.split_inclusive(' ').fold(Self::stream(), Self::text);
-        words
-            .finish("stop")
-            .usage(7, text.split_whitespace().count() as u64)
-            .done()
+        words.finish("stop").usage(7, text.split_whitespace().count() as u64).done()
     }
 
     /// A whole stream that calls these tools, arguments cut in pieces.
@@ -83,10 +80,7 @@ impl Reply {
 
     /// Takes the request and says nothing, not even a head.
     pub fn silent() -> Self {
-        Self {
-            ending: Ending::Silent,
-            ..Self::stream()
-        }
+        Self { ending: Ending::Silent, ..Self::stream() }
     }
 
     pub fn header(mut self, name: &str, value: &str) -> Self {

@@ -47,17 +47,10 @@ impl Gathered {
             None => (self.prefix, self.rest),
         };
         if prefix.is_some() || rest.is_some() {
-            parts.push(Part::Array {
-                prefix: prefix.unwrap_or_default(),
-                rest,
-            });
+            parts.push(Part::Array { prefix: prefix.unwrap_or_default(), rest });
         }
         if let Some(item) = self.contains {
-            parts.push(Part::Contains {
-                item,
-                min: self.min_contains.unwrap_or(1),
-                max: self.max_contains,
-            });
+            parts.push(Part::Contains { item, min: self.min_contains.unwrap_or(1), max: self.max_contains });
         }
         if let Some(test) = self.test {
             parts.push(Part::If {

@@ -49,10 +49,7 @@ impl<'a> Parser<'a> {
     }
 
     fn refuse(&self, keyword: &'static str) -> Result<(), SchemaError> {
-        Err(SchemaError::KeywordRefused {
-            at: self.place(),
-            keyword,
-        })
+        Err(SchemaError::KeywordRefused { at: self.place(), keyword })
     }
 
     fn dialect(&self, value: &Value) -> Result<(), SchemaError> {
@@ -73,11 +70,7 @@ impl<'a> Parser<'a> {
                 )
             )
         });
-        if known {
-            Ok(())
-        } else {
-            Err(SchemaError::UnknownDialect { at: self.place() })
-        }
+        if known { Ok(()) } else { Err(SchemaError::UnknownDialect { at: self.place() }) }
     }
 
     fn reference(&mut self, id: NodeId, value: &'a Value) -> Result<(), SchemaError> {
@@ -90,11 +83,7 @@ impl<'a> Parser<'a> {
         if self.limits.is_request() {
             return self.refuse("$ref");
         }
-        self.references.push(Pending {
-            from: id,
-            fragment,
-            at: self.place(),
-        });
+        self.references.push(Pending { from: id, fragment, at: self.place() });
         Ok(())
     }
 
@@ -113,9 +102,8 @@ impl<'a> Parser<'a> {
     /// After the walk: every reference finds its node, or the schema is refused.
     pub(super) fn resolve_references(&mut self, root: &Value) -> Result<(), SchemaError> {
         for pending in std::mem::take(&mut self.references) {
-            let by_pointer = || {
-                resolve(root, pending.fragment).and_then(|value| self.known.get(&address(value)))
-            };
+            let by_pointer =
+                || resolve(root, pending.fragment).and_then(|value| self.known.get(&address(value)));
             let target = self
                 .anchors
                 .get(pending.fragment)
@@ -144,9 +132,7 @@ impl<'a> Parser<'a> {
                 }
                 self.refuse_hidden_references(below)
             }),
-            Value::Array(items) => items
-                .iter()
-                .try_for_each(|item| self.refuse_hidden_references(item)),
+            Value::Array(items) => items.iter().try_for_each(|item| self.refuse_hidden_references(item)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
         }
     }

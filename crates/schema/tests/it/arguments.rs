@@ -26,10 +26,7 @@ fn l27_valid_arguments_pass() {
 
 #[test]
 fn l16_missing_required_parameter() {
-    assert_eq!(
-        sentences(&search(), &json!({"limit": 3})),
-        ["Missing required parameter: query"]
-    );
+    assert_eq!(sentences(&search(), &json!({"limit": 3})), ["Missing required parameter: query"]);
 }
 
 #[test]
@@ -42,12 +39,9 @@ fn l16_wrong_type() {
         sentences(&search(), &json!({"query": "a", "limit": "many"})),
         ["Parameter limit has wrong type: expected integer, got string"]
     );
-    for (value, got) in [
-        (json!(null), "null"),
-        (json!(true), "boolean"),
-        (json!([]), "array"),
-        (json!({}), "object"),
-    ] {
+    for (value, got) in
+        [(json!(null), "null"), (json!(true), "boolean"), (json!([]), "array"), (json!({}), "object")]
+    {
         assert_eq!(
             sentences(&search(), &json!({"query": value})),
             [format!("Parameter query has wrong type: expected string, got {got}")]
@@ -72,10 +66,7 @@ fn l16_unknown_parameter_only_if_additional_properties_is_false() {
         "additionalProperties": false
     }))
     .unwrap();
-    assert_eq!(
-        sentences(&closed, &json!({"a": "x", "b": 1})),
-        ["Unknown parameter: b"]
-    );
+    assert_eq!(sentences(&closed, &json!({"a": "x", "b": 1})), ["Unknown parameter: b"]);
     // L17: open by default.
     assert_eq!(search().check(&json!({"query": "a", "b": 1})), Ok(()));
 }
@@ -140,10 +131,7 @@ fn nested_paths_read_like_code() {
 #[test]
 fn arguments_that_are_not_an_object_have_one_sentence() {
     for value in [json!([]), json!("x"), json!(1), json!(null), json!(true)] {
-        assert_eq!(
-            sentences(&search(), &value),
-            ["Invalid tool arguments: must be an object."]
-        );
+        assert_eq!(sentences(&search(), &value), ["Invalid tool arguments: must be an object."]);
     }
 }
 
@@ -151,10 +139,7 @@ fn arguments_that_are_not_an_object_have_one_sentence() {
 fn l13_invalid_json_text() {
     for text in ["", "{", "{'a':1}", "{\"a\":}", "undefined", "{} {}", "1e999"] {
         let error = parse_arguments(text).unwrap_err();
-        assert!(
-            error.to_string().starts_with("Invalid tool arguments JSON: "),
-            "{text}: {error}"
-        );
+        assert!(error.to_string().starts_with("Invalid tool arguments JSON: "), "{text}: {error}");
         assert_eq!(error.code(), "arguments_invalid_json");
     }
     assert_eq!(parse_arguments("{\"a\": [1]}").unwrap(), json!({"a": [1]}));
@@ -166,10 +151,7 @@ fn arguments_text_is_limited_in_depth() {
     assert!(parse_arguments(&nested(MAX_ARGUMENT_DEPTH)).is_ok());
     let error = parse_arguments(&nested(MAX_ARGUMENT_DEPTH + 1)).unwrap_err();
     assert_eq!(error.code(), "arguments_too_deep");
-    assert_eq!(
-        error.to_string(),
-        "Invalid tool arguments JSON: nested deeper than 64 levels"
-    );
+    assert_eq!(error.to_string(), "Invalid tool arguments JSON: nested deeper than 64 levels");
     // Beyond what the JSON parser itself accepts.
     assert!(parse_arguments(&nested(100_000)).is_err());
 }
@@ -177,14 +159,9 @@ fn arguments_text_is_limited_in_depth() {
 #[test]
 fn check_refuses_arguments_deeper_than_64_levels() {
     let schema = trusted(&json!({"type": "object"})).unwrap();
-    let nested = |levels: usize| {
-        (1..levels).fold(json!({}), |inner, _| json!({ "a": inner }))
-    };
+    let nested = |levels: usize| (1..levels).fold(json!({}), |inner, _| json!({ "a": inner }));
     assert_eq!(schema.check(&nested(64)), Ok(()));
-    assert_eq!(
-        sentences(&schema, &nested(65)),
-        ["Invalid tool arguments: nested deeper than 64 levels."]
-    );
+    assert_eq!(sentences(&schema, &nested(65)), ["Invalid tool arguments: nested deeper than 64 levels."]);
 }
 
 #[test]
@@ -193,9 +170,7 @@ fn at_most_twenty_errors() {
         "list": { "type": "array", "items": { "type": "string" } }
     })))
     .unwrap();
-    let errors = schema
-        .check(&json!({"list": vec![0; 1000]}))
-        .unwrap_err();
+    let errors = schema.check(&json!({"list": vec![0; 1000]})).unwrap_err();
     assert_eq!(errors.len(), MAX_ARGUMENT_ERRORS);
     assert_eq!(errors[19].path(), Some("list[19]"));
 }
@@ -232,14 +207,7 @@ fn l28_each_keyword_is_enforced_and_named() {
     for (rule, value, keyword) in cases {
         let schema = request(&object(&json!({ "p": rule }))).unwrap();
         let errors = schema.check(&json!({ "p": value })).unwrap_err();
-        assert_eq!(
-            errors,
-            [ArgumentError::Violation {
-                path: "p".to_owned(),
-                keyword
-            }],
-            "{rule}"
-        );
+        assert_eq!(errors, [ArgumentError::Violation { path: "p".to_owned(), keyword }], "{rule}");
         let text = errors[0].to_string();
         assert!(text.starts_with("Parameter p "), "{text}");
         assert!(text.ends_with(&format!("({keyword})")), "{text}");
@@ -288,14 +256,8 @@ fn conditions_explain_the_branch_that_applies() {
         "else": { "required": ["y"] }
     }))
     .unwrap();
-    assert_eq!(
-        sentences(&schema, &json!({"kind": "a"})),
-        ["Missing required parameter: x"]
-    );
-    assert_eq!(
-        sentences(&schema, &json!({"kind": "b"})),
-        ["Missing required parameter: y"]
-    );
+    assert_eq!(sentences(&schema, &json!({"kind": "a"})), ["Missing required parameter: x"]);
+    assert_eq!(sentences(&schema, &json!({"kind": "b"})), ["Missing required parameter: y"]);
 }
 
 #[test]

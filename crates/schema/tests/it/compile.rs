@@ -61,8 +61,14 @@ fn l6_documented_keywords_are_accepted() {
 #[test]
 fn l4_the_root_is_an_object_with_properties() {
     for schema in [
-        json!(null), json!(true), json!("object"), json!([]), json!({}),
-        json!({"type": "string"}), json!({"type": ["object"]}), json!({"type": ["object", "null"]}),
+        json!(null),
+        json!(true),
+        json!("object"),
+        json!([]),
+        json!({}),
+        json!({"type": "string"}),
+        json!({"type": ["object"]}),
+        json!({"type": ["object", "null"]}),
         json!({"properties": {}}),
     ] {
         assert_eq!(code(request(&schema)), "schema_root_type", "{schema}");
@@ -226,8 +232,14 @@ fn older_drafts_are_read_as_they_are_meant() {
     let refused = |value: Value| sentences(&schema, &value);
     assert_eq!(refused(json!({"above": 5, "upto": 1})), ["Parameter above is too small (exclusiveMinimum)"]);
     assert_eq!(refused(json!({"pair": ["a", 1, 2]})), ["Parameter pair[2] is not allowed (false)"]);
-    assert_eq!(refused(json!({"pair": [1]})), ["Parameter pair[0] has wrong type: expected string, got number"]);
-    assert_eq!(refused(json!({"above": 6})), ["The arguments object lacks a parameter that another one requires (dependentRequired)"]);
+    assert_eq!(
+        refused(json!({"pair": [1]})),
+        ["Parameter pair[0] has wrong type: expected string, got number"]
+    );
+    assert_eq!(
+        refused(json!({"above": 6})),
+        ["The arguments object lacks a parameter that another one requires (dependentRequired)"]
+    );
     assert_eq!(refused(json!({"whole": 1})), ["Missing required parameter: pair"]);
 }
 
@@ -246,9 +258,14 @@ fn known_dialects_are_accepted_and_unknown_ones_refused() {
         assert_eq!(code(request(&schema)), "compiled", "{uri}");
     }
     for uri in [
-        json!("http://evil.example/schema"), json!(""), json!(7), json!(null),
-        json!("file:///etc/passwd"), json!("http://json-schema.org.evil.example/draft-07/schema"),
-        json!("http://json-schema.org/draft-03/schema#"), json!("draft-07"),
+        json!("http://evil.example/schema"),
+        json!(""),
+        json!(7),
+        json!(null),
+        json!("file:///etc/passwd"),
+        json!("http://json-schema.org.evil.example/draft-07/schema"),
+        json!("http://json-schema.org/draft-03/schema#"),
+        json!("draft-07"),
     ] {
         let schema = json!({"$schema": uri, "type": "object", "properties": {}});
         assert_eq!(code(trusted(&schema)), "schema_unknown_dialect", "{uri}");
@@ -311,10 +328,7 @@ fn recursive_schemas_that_descend_work() {
         "additionalProperties": false
     }))
     .unwrap();
-    assert_eq!(
-        schema.check(&json!({"name": "a", "children": [{"name": "b", "children": []}]})),
-        Ok(())
-    );
+    assert_eq!(schema.check(&json!({"name": "a", "children": [{"name": "b", "children": []}]})), Ok(()));
     assert_eq!(
         sentences(&schema, &json!({"name": "a", "children": [{"children": [{"name": 1}]}]})),
         [
@@ -328,10 +342,16 @@ fn recursive_schemas_that_descend_work() {
 #[test]
 fn h21_requests_may_not_use_references() {
     for (key, value) in [
-        ("$ref", json!("#/properties/a")), ("$ref", json!("#")), ("$defs", json!({})),
-        ("$defs", json!({"a": {"type": "string"}})), ("definitions", json!({})),
-        ("$dynamicRef", json!("#a")), ("$recursiveRef", json!("#")), ("$id", json!("a")),
-        ("$anchor", json!("a")), ("x-unknown", json!([{"$ref": "#/a"}])),
+        ("$ref", json!("#/properties/a")),
+        ("$ref", json!("#")),
+        ("$defs", json!({})),
+        ("$defs", json!({"a": {"type": "string"}})),
+        ("definitions", json!({})),
+        ("$dynamicRef", json!("#a")),
+        ("$recursiveRef", json!("#")),
+        ("$id", json!("a")),
+        ("$anchor", json!("a")),
+        ("x-unknown", json!([{"$ref": "#/a"}])),
     ] {
         let mut schema = object(&json!({"a": {"type": "string"}}));
         schema[key] = value.clone();

@@ -10,9 +10,7 @@ fn tool(name: &str) -> Value {
 }
 
 fn refusal(definitions: &[Value]) -> String {
-    validate_definitions(definitions, &Limits::request(), NameRule::Config)
-        .unwrap_err()
-        .to_string()
+    validate_definitions(definitions, &Limits::request(), NameRule::Config).unwrap_err().to_string()
 }
 
 fn code_of(definition: &Value, limits: &Limits) -> &'static str {
@@ -33,15 +31,11 @@ fn row4_l19_the_three_shapes_become_one() {
         json!({"type": "function", "function":
             {"name": "find", "description": "Find", "inputSchema": schema}}),
     ];
-    let expected = ToolDefinition {
-        name: "find".to_owned(),
-        description: "Find".to_owned(),
-        schema,
-    };
+    let expected = ToolDefinition { name: "find".to_owned(), description: "Find".to_owned(), schema };
     for shape in shapes {
         for limits in [Limits::request(), Limits::trusted()] {
             let tools = validate_definitions(std::slice::from_ref(&shape), &limits, NameRule::Chat);
-            assert_eq!(tools.unwrap(), [expected.clone()], "{shape}");
+            assert_eq!(tools.unwrap().as_slice(), std::slice::from_ref(&expected), "{shape}");
         }
     }
 }
@@ -56,7 +50,10 @@ fn row4_mixed_up_shapes_are_refused() {
         (json!({"function": {"name": "a", "description": "d", "parameters": schema}}), "tool_wrapper_type"),
         (json!({"type": "tool", "function": {"name": "a"}}), "tool_wrapper_type"),
         (json!({"type": "function", "function": "a"}), "tool_not_an_object"),
-        (json!({"name": "a", "description": "d", "parameters": schema, "inputSchema": schema}), "tool_schema_twice"),
+        (
+            json!({"name": "a", "description": "d", "parameters": schema, "inputSchema": schema}),
+            "tool_schema_twice",
+        ),
         (json!({"name": "a", "description": "d"}), "tool_schema_missing"),
         (json!({"name": "a", "description": "d", "parameters": null}), "schema_root_type"),
         (json!({"description": "d", "parameters": schema}), "tool_name_missing"),
@@ -92,8 +89,25 @@ fn row1_h17_chat_names() {
     }
     let too_long = "a".repeat(65);
     for name in [
-        "", "my-tool", "1a", "_a", "a b", "a.b", "a/b", "ä", "а", "a\n", "\na", "a\0", "a$",
-        "__proto__", "constructor", "prototype", "read\u{200B}file", "ｒead", too_long.as_str(),
+        "",
+        "my-tool",
+        "1a",
+        "_a",
+        "a b",
+        "a.b",
+        "a/b",
+        "ä",
+        "а",
+        "a\n",
+        "\na",
+        "a\0",
+        "a$",
+        "__proto__",
+        "constructor",
+        "prototype",
+        "read\u{200B}file",
+        "ｒead",
+        too_long.as_str(),
     ] {
         assert!(!NameRule::Chat.accepts(name), "{name}");
     }
@@ -108,8 +122,21 @@ fn row1_l2_config_names() {
     }
     let too_long = "a".repeat(65);
     for name in [
-        "", "a b", "a.b", "a/b", "a:b", "ä", "а", "a\n", "a\0", "a\u{200B}", "a\u{202E}",
-        "__proto__", "constructor", "prototype", too_long.as_str(),
+        "",
+        "a b",
+        "a.b",
+        "a/b",
+        "a:b",
+        "ä",
+        "а",
+        "a\n",
+        "a\0",
+        "a\u{200B}",
+        "a\u{202E}",
+        "__proto__",
+        "constructor",
+        "prototype",
+        too_long.as_str(),
     ] {
         assert!(!NameRule::Config.accepts(name), "{name}");
     }
@@ -117,16 +144,14 @@ fn row1_l2_config_names() {
 
 #[test]
 fn l8_l27_refusals_begin_as_documented_and_name_the_tool() {
-    assert_eq!(
-        refusal(&[tool("")]),
-        "Invalid client tool definitions: Tool #1: has no name"
-    );
+    assert_eq!(refusal(&[tool("")]), "Invalid client tool definitions: Tool #1: has no name");
     assert_eq!(
         refusal(&[tool("ok"), tool("not ok!")]),
         "Invalid client tool definitions: Tool not ok! (#2): invalid name: use 1-64 letters, \
          digits, hyphens and underscores"
     );
-    let two = refusal(&[tool("a b"), json!({"name": "c", "description": "d", "parameters": {"type": "array"}})]);
+    let two =
+        refusal(&[tool("a b"), json!({"name": "c", "description": "d", "parameters": {"type": "array"}})]);
     assert_eq!(
         two,
         "Invalid client tool definitions: Tool a b (#1): invalid name: use 1-64 letters, digits, \
@@ -139,10 +164,7 @@ fn l8_l27_refusals_begin_as_documented_and_name_the_tool() {
 fn l7_duplicates_are_named_once_each() {
     let tools = [tool("a"), tool("b"), tool("a"), tool("c"), tool("b"), tool("a")];
     let errors = validate_definitions(&tools, &Limits::request(), NameRule::Chat).unwrap_err();
-    assert_eq!(
-        errors.to_string(),
-        "Invalid client tool definitions: Duplicate tool names: a, b"
-    );
+    assert_eq!(errors.to_string(), "Invalid client tool definitions: Duplicate tool names: a, b");
     assert_eq!(errors.code(), "tool_names_duplicate");
     // Names differ by case for models, so they do here.
     assert!(validate_definitions(&[tool("a"), tool("A")], &Limits::request(), NameRule::Chat).is_ok());
@@ -151,10 +173,7 @@ fn l7_duplicates_are_named_once_each() {
 #[test]
 fn row2_h20_the_eleventh_tool_is_refused_with_limit_and_count() {
     let tools: Vec<Value> = (0..11).map(|n| tool(&format!("t{n}"))).collect();
-    assert_eq!(
-        validate_definitions(&tools[..10], &Limits::request(), NameRule::Chat).unwrap().len(),
-        10
-    );
+    assert_eq!(validate_definitions(&tools[..10], &Limits::request(), NameRule::Chat).unwrap().len(), 10);
     let errors = validate_definitions(&tools, &Limits::request(), NameRule::Chat).unwrap_err();
     assert_eq!(errors.errors(), [DefinitionError::TooMany { limit: 10, count: 11 }]);
     assert_eq!(
@@ -231,13 +250,12 @@ fn hostile_names_are_cleaned_and_cut_in_messages() {
     assert!(text.contains("x\\u{202e}\\u{a}yyy"), "{text}");
 }
 
-/// A definition built in memory, not parsed: deeper than any stack would bear.
+/// A definition built in memory, not parsed: nothing has limited its depth yet.
 #[test]
 fn a_bottomless_schema_is_refused_before_it_is_copied() {
-    let mut schema = json!({});
-    for _ in 0..3_000 {
-        schema = json!({"properties": {"a": schema}});
-    }
-    let definition = json!({"name": "a", "description": "d", "parameters": schema});
+    let mut definition = tool("a");
+    definition["parameters"] = crate::hostile::nested(2_000);
     assert_eq!(code_of(&definition, &Limits::trusted()), "schema_too_nested");
+    // Dropping a value recurses as deep as the value: not what is tested here.
+    std::mem::forget(definition);
 }

@@ -77,24 +77,84 @@ fn spellings(port: u16, file: &Path) -> Vec<String> {
     let host = format!("127.0.0.1:{port}");
     let file = file.to_str().unwrap();
     let mut all: Vec<String> = [
-        "http://{h}/latest/meta-data", "HTTP://{h}/", "hTTp://{h}/a", "https://{h}/a",
-        "http://{h}", "http://{h}/#", "http://{h}/a#/definitions/x", "http://{h}/a#anchor",
-        "http://user:pass@{h}/", "http://{h}@evil.example/", "http://localhost:{p}/",
-        "http://[::ffff:127.0.0.1]:{p}/", "http://[::1]:{p}/", "http://2130706433:{p}/",
-        "http://0x7f.1:{p}/", "http://0177.0.0.1:{p}/", "http://127.1:{p}/", "http://0:{p}/",
-        "//{h}/a", "///{h}/a", "http:/{h}/a", "http:{h}/a", "http:\\\\{h}\\a", "\\\\{h}\\a",
-        " http://{h}/", "http://{h}/ ", "\thttp://{h}/", "\nhttp://{h}/", "http\u{3a}//{h}/",
-        "http://{h}/%2e%2e/a", "http://{h}/?a=#b", "ws://{h}/", "ftp://{h}/a", "gopher://{h}/_a",
-        "dict://{h}/a", "ldap://{h}/a", "jar:http://{h}/a!/b", "url:http://{h}/",
-        "view-source:http://{h}/", "json-schema://{h}/a", "json-schema:///", "json-schema:///other",
-        "urn:example:other", "urn:uuid:00000000-0000-0000-0000-000000000000", "tag:a,2026:b",
-        "file://{f}", "file:{f}", "FILE://{f}", "file://localhost{f}", "file:////{f}",
-        "file://127.0.0.1{f}", "file://{f}#/const", "{f}", "..{f}", "../../../../../..{f}",
-        "./other.json", "other.json", "other.json#/a", "?query", "/absolute", "/definitions/a",
-        "definitions/a", "%23/definitions/a", "%68ttp://{h}/", "\u{FF03}/definitions/a",
-        " #/definitions/a", "\u{200B}#/definitions/a", "\u{FEFF}#", "", ".", "a:b", "data:application/json,{}",
-        "data:application/json;base64,e30=", "about:blank", "javascript:1", "blob:null/1",
-        "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#",
+        "http://{h}/latest/meta-data",
+        "HTTP://{h}/",
+        "hTTp://{h}/a",
+        "https://{h}/a",
+        "http://{h}",
+        "http://{h}/#",
+        "http://{h}/a#/definitions/x",
+        "http://{h}/a#anchor",
+        "http://user:pass@{h}/",
+        "http://{h}@evil.example/",
+        "http://localhost:{p}/",
+        "http://[::ffff:127.0.0.1]:{p}/",
+        "http://[::1]:{p}/",
+        "http://2130706433:{p}/",
+        "http://0x7f.1:{p}/",
+        "http://0177.0.0.1:{p}/",
+        "http://127.1:{p}/",
+        "http://0:{p}/",
+        "//{h}/a",
+        "///{h}/a",
+        "http:/{h}/a",
+        "http:{h}/a",
+        "http:\\\\{h}\\a",
+        "\\\\{h}\\a",
+        " http://{h}/",
+        "http://{h}/ ",
+        "\thttp://{h}/",
+        "\nhttp://{h}/",
+        "http\u{3a}//{h}/",
+        "http://{h}/%2e%2e/a",
+        "http://{h}/?a=#b",
+        "ws://{h}/",
+        "ftp://{h}/a",
+        "gopher://{h}/_a",
+        "dict://{h}/a",
+        "ldap://{h}/a",
+        "jar:http://{h}/a!/b",
+        "url:http://{h}/",
+        "view-source:http://{h}/",
+        "json-schema://{h}/a",
+        "json-schema:///",
+        "json-schema:///other",
+        "urn:example:other",
+        "urn:uuid:00000000-0000-0000-0000-000000000000",
+        "tag:a,2026:b",
+        "file://{f}",
+        "file:{f}",
+        "FILE://{f}",
+        "file://localhost{f}",
+        "file:////{f}",
+        "file://127.0.0.1{f}",
+        "file://{f}#/const",
+        "{f}",
+        "..{f}",
+        "../../../../../..{f}",
+        "./other.json",
+        "other.json",
+        "other.json#/a",
+        "?query",
+        "/absolute",
+        "/definitions/a",
+        "definitions/a",
+        "%23/definitions/a",
+        "%68ttp://{h}/",
+        "\u{FF03}/definitions/a",
+        " #/definitions/a",
+        "\u{200B}#/definitions/a",
+        "\u{FEFF}#",
+        "",
+        ".",
+        "a:b",
+        "data:application/json,{}",
+        "data:application/json;base64,e30=",
+        "about:blank",
+        "javascript:1",
+        "blob:null/1",
+        "https://json-schema.org/draft/2020-12/schema",
+        "http://json-schema.org/draft-07/schema#",
         "https://json-schema.org/draft/2020-12/meta/core#/$defs/anchorString",
     ]
     .iter()
@@ -124,10 +184,7 @@ fn placements(reference: &str) -> Vec<Value> {
 }
 
 fn refused_as_a_reference(error: &SchemaError) -> bool {
-    matches!(
-        error.code(),
-        "schema_external_ref" | "schema_keyword_refused" | "schema_ref_target"
-    )
+    matches!(error.code(), "schema_external_ref" | "schema_keyword_refused" | "schema_ref_target")
 }
 
 #[test]
@@ -139,8 +196,7 @@ fn x1_no_spelling_of_a_reference_connects_or_reads() {
     for reference in &spellings {
         for schema in placements(reference) {
             for limits in [Limits::request(), Limits::trusted()] {
-                let error = ToolSchema::compile(&schema, &limits)
-                    .expect_err(&format!("compiled: {schema}"));
+                let error = ToolSchema::compile(&schema, &limits).expect_err(&format!("compiled: {schema}"));
                 assert!(refused_as_a_reference(&error), "{schema}: {error}");
                 assert!(!error.to_string().contains(ORACLE));
                 assert!(!error.to_string().contains("127.0.0.1"), "{error}");
@@ -215,9 +271,23 @@ fn x1_references_in_data_are_inert() {
 #[test]
 fn local_references_to_nothing_or_to_data_are_refused() {
     for reference in [
-        "#/nope", "#/$defs", "#/$defs/a/enum/0", "#/$defs/a/type", "#/properties", "#nope",
-        "#/$defs/a/", "#//", "#/$defs/%FF", "#/$defs/%", "#/$defs/%2", "#/$defs/a%2Fenum",
-        "#/x-data/schema", "#/$defs/b/default", "# ", "##", "#/$defs/a#",
+        "#/nope",
+        "#/$defs",
+        "#/$defs/a/enum/0",
+        "#/$defs/a/type",
+        "#/properties",
+        "#nope",
+        "#/$defs/a/",
+        "#//",
+        "#/$defs/%FF",
+        "#/$defs/%",
+        "#/$defs/%2",
+        "#/$defs/a%2Fenum",
+        "#/x-data/schema",
+        "#/$defs/b/default",
+        "# ",
+        "##",
+        "#/$defs/a#",
     ] {
         let schema = json!({
             "type": "object",

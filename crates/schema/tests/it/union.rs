@@ -39,10 +39,7 @@ fn the_only_branch_of_the_right_type_is_explained() {
     .unwrap();
     assert_eq!(
         sentences(&schema, &json!({"who": {"age": 1.5}})),
-        [
-            "Missing required parameter: who.name",
-            "Parameter who.age must be an integer, got: 1.5",
-        ]
+        ["Missing required parameter: who.name", "Parameter who.age must be an integer, got: 1.5",]
     );
 }
 

@@ -1,0 +1,120 @@
+//! One server-sent event, written once into one buffer.
+
+use std::fmt::Write as _;
+use std::io;
+use std::ops::Range;
+
+use serde::Serialize;
+use toolyard_protocol::{RunId, SpaceId, Timestamp};
+
+/// A frame as it goes over the wire. The text is already encoded: a frame of
+/// the hot path costs one allocation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    id: Option<i64>,
+    name: &'static str,
+    text: String,
+    data: Range<usize>,
+}
+
+/// What every payload starts with.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Head<'a> {
+    pub(super) run: Option<&'a RunId>,
+    pub(super) seq: Option<i64>,
+    pub(super) ts: Option<Timestamp>,
+    pub(super) space: Option<&'a SpaceId>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Payload<'a, B> {
+    #[serde(rename = "type")]
+    name: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<&'a RunId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    smart_space_id: Option<&'a SpaceId>,
+    #[serde(flatten)]
+    body: &'a B,
+}
+
+/// Room for the field names and ids of a payload.
+const OVERHEAD: usize = 320;
+
+impl Frame {
+    /// Writes a frame. `room` is the length of the texts in `body`, as a hint.
+    pub(super) fn write<B: Serialize>(
+        id: Option<i64>,
+        name: &'static str,
+        head: Head<'_>,
+        body: &B,
+        room: usize,
+    ) -> Self {
+        let mut text = String::with_capacity(OVERHEAD + room + room / 8);
+        if let Some(id) = id {
+            // Writing into a text cannot fail.
+            let _ = writeln!(text, "id: {id}");
+        }
+        text.push_str("event: ");
+        text.push_str(name);
+        text.push_str("\ndata: ");
+        let start = text.len();
+        let Head { run, seq, ts, space } = head;
+        let payload = Payload { name, run_id: run, seq, ts, smart_space_id: space, body };
+        if serde_json::to_writer(Utf8(&mut text), &payload).is_err() {
+            // Plain structs with string keys cannot fail to serialize. If one
+            // ever does, a reader gets an empty object and not half of one.
+            text.truncate(start);
+            text.push_str("{}");
+        }
+        let data = start..text.len();
+        text.push_str("\n\n");
+        Self { id, name, text, data }
+    }
+
+    /// The SSE id: the seq of a run's event, the place in a space. None for
+    /// what is not in the log.
+    pub fn id(&self) -> Option<i64> {
+        self.id
+    }
+    /// The event name, also the payload's `type`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+    /// The payload: one line of JSON.
+    pub fn data(&self) -> &str {
+        self.text.get(self.data.clone()).unwrap_or_default()
+    }
+    /// The frame as SSE text, with its closing blank line. Costs nothing.
+    pub fn encode(self) -> String {
+        self.text
+    }
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+    pub(super) fn into_data(self) -> String {
+        let Self { mut text, data, .. } = self;
+        text.truncate(data.end);
+        text.drain(..data.start);
+        text
+    }
+}
+
+/// Lets a serializer write into a text without a second buffer.
+struct Utf8<'a>(&'a mut String);
+
+impl io::Write for Utf8<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
+        self.0.push_str(text);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

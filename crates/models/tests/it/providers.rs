@@ -1,0 +1,51 @@
+//! Settings in, models out.
+
+use toolyard_egress::Door;
+use toolyard_models::{ModelError, ProviderKind, ProviderSettings, Providers};
+use toolyard_protocol::error::ErrorCode;
+
+fn settings(name: &str, kind: ProviderKind, base_url: Option<&str>) -> ProviderSettings {
+    let base_url = base_url.map(str::to_owned);
+    ProviderSettings { name: name.into(), kind, base_url, api_key: None }
+}
+
+fn open(settings: Vec<ProviderSettings>) -> Result<Providers, String> {
+    Providers::open(settings, &Door::operator().unwrap()).map_err(|e| e.to_string())
+}
+
+#[test]
+fn an_unknown_provider_is_told_which_ones_are_known() {
+    let local = settings("local", ProviderKind::OpenAi, Some("http://127.0.0.1:1/v1"));
+    let providers = open(vec![local, settings("demo", ProviderKind::Demo, None)]).unwrap();
+    assert_eq!(providers.get("demo").unwrap().provider(), "demo");
+    assert_eq!(providers.get("local").unwrap().provider(), "local");
+    let error = providers.get("lokal").unwrap_err();
+    assert_eq!(error.to_string(), "Model provider \"lokal\" is not configured. Known providers: demo, local");
+    assert_eq!(error.code(), ErrorCode::ModelNotFound);
+    let none = Providers::default().get("x").unwrap_err();
+    assert!(matches!(none, ModelError::UnknownProvider { ref known, .. } if known.is_empty()));
+    assert!(none.to_string().ends_with("No provider is configured"));
+}
+
+#[test]
+fn an_address_that_cannot_work_names_its_setting() {
+    let bad = |url| open(vec![settings("local", ProviderKind::OpenAi, Some(url))]).unwrap_err();
+    assert_eq!(bad("nonsense"), "providers.local: base_url: the address is not a URL");
+    assert!(bad("file:///etc/passwd").contains("http:// or https://"));
+    let secret = bad("https://user:hunter2@example.com/v1");
+    assert!(secret.contains("user name or password") && !secret.contains("hunter2"));
+}
+
+#[test]
+fn a_name_is_configured_once() {
+    let demo = || settings("demo", ProviderKind::Demo, None);
+    assert_eq!(open(vec![demo(), demo()]).unwrap_err(), "providers.demo is configured twice");
+}
+
+#[test]
+fn kinds_are_read_by_their_words() {
+    let kind = |word: &str| serde_json::from_value::<ProviderKind>(word.into()).ok();
+    assert_eq!(kind("openai"), Some(ProviderKind::OpenAi));
+    assert_eq!(kind("demo"), Some(ProviderKind::Demo));
+    assert_eq!(kind("open-ai"), None);
+}

@@ -1,0 +1,111 @@
+//! Agents as the loop uses them: parsed, their schemas compiled, cached by hash.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use moka::sync::Cache;
+use serde_json::Value;
+use toolyard_models::OfferedTool;
+use toolyard_protocol::agent::{self, AgentConfig};
+use toolyard_protocol::limits::RunLimits;
+use toolyard_protocol::tool::{IfAbsent, ToolSpec, Toolset};
+use toolyard_protocol::{ApiError, ErrorCode, Hash, TenantId, ToolName};
+use toolyard_schema::{Limits, ToolSchema};
+use toolyard_store::{StoreError, Tx, agents};
+
+/// One immutable version of an agent.
+#[derive(Debug)]
+pub struct LoadedAgent {
+    pub hash: Hash,
+    pub config: AgentConfig,
+    pub tools: Arc<LoadedTools>,
+}
+
+/// A toolset with its compiled schemas.
+#[derive(Debug)]
+pub struct LoadedTools {
+    pub hash: Hash,
+    pub set: Toolset,
+    pub schemas: HashMap<ToolName, ToolSchema>,
+    /// What the model sees.
+    pub offered: Vec<OfferedTool>,
+}
+
+impl LoadedAgent {
+    /// What bounds a run of this agent.
+    pub fn limits(&self, gateway: &RunLimits) -> RunLimits {
+        RunLimits {
+            max_steps: self.config.loop_.max_steps.min(gateway.run_steps),
+            run_steps: gateway.run_steps,
+            tool_failures: self.config.loop_.max_tool_failures,
+        }
+    }
+}
+
+/// Checks a configuration whole: its form, its schemas, and that this release
+/// can run its tools.
+pub fn check_agent(config: &Value) -> Result<LoadedAgent, ApiError> {
+    let refused =
+        |text: String| ApiError::new(ErrorCode::InvalidConfig, format!("Invalid agent config: {text}"));
+    let (parsed, set) = agent::parse(config).map_err(|e| refused(e.to_string()))?;
+    for (i, tool) in set.0.iter().enumerate() {
+        toolyard_tools::available(&tool.execution).map_err(|e| refused(format!("tools[{i}]: {e}")))?;
+        if tool.if_absent == IfAbsent::Fail {
+            return Err(refused(format!("tools[{i}].ifAbsent: \"fail\" is not available in this release")));
+        }
+    }
+    if parsed.mcp.as_ref().is_some_and(|mcp| !mcp.servers.is_empty()) {
+        return Err(refused("mcp: MCP servers are not available in this release".to_owned()));
+    }
+    let tools = load_tools(set).map_err(refused)?;
+    Ok(LoadedAgent { hash: Hash::of_json(config), config: parsed, tools: Arc::new(tools) })
+}
+
+fn load_tools(set: Toolset) -> Result<LoadedTools, String> {
+    let mut schemas = HashMap::with_capacity(set.0.len());
+    for (i, tool) in set.0.iter().enumerate() {
+        let schema = ToolSchema::compile(&tool.input_schema, &Limits::trusted())
+            .map_err(|e| format!("tools[{i}].inputSchema: {e}"))?;
+        schemas.insert(tool.name.clone(), schema);
+    }
+    let offered = set.0.iter().map(offered).collect();
+    Ok(LoadedTools { hash: set.hash(), set, schemas, offered })
+}
+
+fn offered(tool: &ToolSpec) -> OfferedTool {
+    OfferedTool {
+        name: tool.name.to_string(),
+        description: tool.description.clone(),
+        schema: tool.input_schema.clone(),
+    }
+}
+
+/// Loaded agents by (tenant, hash). A version never changes, so an entry is
+/// never stale.
+#[derive(Debug, Clone)]
+pub(crate) struct Agents(Cache<(TenantId, Hash), Arc<LoadedAgent>>);
+
+impl Agents {
+    pub(crate) fn new() -> Self {
+        Self(Cache::new(512))
+    }
+
+    /// The version of this hash, from the cache or the transaction's database.
+    pub(crate) async fn load(
+        &self,
+        tx: &mut Tx<'_>,
+        tenant: &TenantId,
+        hash: &Hash,
+    ) -> Result<Option<Arc<LoadedAgent>>, StoreError> {
+        let key = (tenant.clone(), hash.clone());
+        if let Some(found) = self.0.get(&key) {
+            return Ok(Some(found));
+        }
+        let Some(config) = agents::version(tx, tenant, hash).await? else { return Ok(None) };
+        // It was checked when it was stored; a newer gateway may know less only by a mistake.
+        let loaded = check_agent(&config).map_err(|e| StoreError::broken(e.to_string()))?;
+        let loaded = Arc::new(loaded);
+        self.0.insert(key, loaded.clone());
+        Ok(Some(loaded))
+    }
+}

@@ -1,0 +1,183 @@
+//! New runs: all that a run depends on is pinned when it is created.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolyard_protocol::event::{Event, RunCreated, RunStarted, Trigger};
+use toolyard_protocol::principal::Actor;
+use toolyard_protocol::{
+    AgentName, ApiError, BranchId, EntityId, ErrorCode, Guarded, Principal, RunId, TenantId,
+};
+use toolyard_store::entities::{self, EntityKind};
+use toolyard_store::log::{self, Logged, Wake};
+use toolyard_store::runs::{self, NewRun};
+use toolyard_store::spaces::{self, Space};
+use toolyard_store::{StoreError, Tx, agents, failpoint};
+
+use crate::agents::LoadedAgent;
+use crate::command::{CreateRun, Fresh, Once};
+use crate::once;
+use crate::refused::Refused;
+use crate::runtime::{Runtime, Start};
+use crate::starting::Desk;
+
+/// What a new run is made of.
+pub(crate) struct Birth<'a> {
+    pub(crate) by: &'a Principal,
+    pub(crate) space: &'a Space,
+    pub(crate) agent_entity: &'a EntityId,
+    pub(crate) agent: &'a LoadedAgent,
+    pub(crate) triggered_by: Option<&'a EntityId>,
+    pub(crate) trigger: Option<Trigger>,
+    pub(crate) history_to: i64,
+    pub(crate) metadata: Option<Value>,
+}
+
+/// A run as `POST /api/runs` answers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreatedRun {
+    pub run: RunId,
+    /// False if it waits for a free slot.
+    pub started: bool,
+}
+
+impl Runtime {
+    /// Starts a run on what the space already says.
+    pub async fn create_run(
+        self: &Arc<Self>,
+        create: CreateRun,
+        once: Option<Once<CreatedRun>>,
+    ) -> Result<Fresh<CreatedRun>, ApiError> {
+        let (create, once) = (Arc::new(create), once.map(Arc::new));
+        self.starting(1, move |rt, mut desk| {
+            let (create, once) = (create.clone(), once.clone());
+            Box::new(move |tx| {
+                Box::pin(async move {
+                    if let Some(before) = once::begin(tx, once.as_deref()).await? {
+                        return Ok((before, desk.starts));
+                    }
+                    let created = rt.create(tx, &create, &mut desk).await?;
+                    once::finish(tx, once.as_deref(), &created).await?;
+                    failpoint!("start.before_commit");
+                    Ok((Fresh::Done(created), desk.starts))
+                })
+            })
+        })
+        .await
+    }
+
+    async fn create(
+        &self,
+        tx: &mut Tx<'_>,
+        create: &CreateRun,
+        desk: &mut Desk,
+    ) -> Result<CreatedRun, Refused> {
+        let tenant = &create.by.tenant;
+        let space = spaces::get(tx, tenant, &create.space).await?;
+        let space = space.ok_or_else(|| ApiError::not_found("SmartSpace"))?;
+        let entity = entities::get(tx, tenant, &create.agent_entity).await?;
+        let entity = entity
+            .filter(|e| e.kind == EntityKind::Agent)
+            .ok_or_else(|| ApiError::not_found("Agent entity"))?;
+        for member in [Some(&create.agent_entity), create.triggered_by.as_ref()].into_iter().flatten() {
+            if spaces::role(tx, tenant, &space.id, member).await?.is_none() {
+                let text = "Entity is not a member of this SmartSpace";
+                return Err(ApiError::new(ErrorCode::Forbidden, text).into());
+            }
+        }
+        if let Some(live) = runs::lock_live(tx, tenant, &space.id, &create.agent_entity).await? {
+            let text = format!("This agent has a live run in this space: {}", live.id);
+            return Err(ApiError::new(ErrorCode::RunBusy, text).into());
+        }
+        let agent = self.current_agent(tx, tenant, entity.agent.as_ref()).await?;
+        let agent = agent.ok_or_else(|| ApiError::not_found("Agent"))?;
+        let birth = Birth {
+            by: &create.by,
+            space: &space,
+            agent_entity: &create.agent_entity,
+            agent: &agent,
+            triggered_by: create.triggered_by.as_ref(),
+            trigger: None,
+            history_to: space.last_pos,
+            metadata: create.metadata.clone(),
+        };
+        let (run, started) = self.give_birth(tx, birth, desk).await?;
+        Ok(CreatedRun { run, started })
+    }
+
+    /// The agent's newest version.
+    pub(crate) async fn current_agent(
+        &self,
+        tx: &mut Tx<'_>,
+        tenant: &TenantId,
+        name: Option<&AgentName>,
+    ) -> Result<Option<Arc<LoadedAgent>>, StoreError> {
+        let Some(name) = name else { return Ok(None) };
+        let Some(agent) = agents::by_name(tx, tenant, name).await? else { return Ok(None) };
+        self.agents.load(tx, tenant, &agent.hash).await
+    }
+
+    /// Writes a run's row and first events. True if it starts on this node now.
+    pub(crate) async fn give_birth(
+        &self,
+        tx: &mut Tx<'_>,
+        birth: Birth<'_>,
+        desk: &mut Desk,
+    ) -> Result<(RunId, bool), StoreError> {
+        let tenant = &birth.by.tenant;
+        let owner = desk.owner();
+        let run = RunId::mint();
+        let config = &birth.agent.config;
+        let new = NewRun {
+            tenant: tenant.clone(),
+            id: run.clone(),
+            space: Some(birth.space.id.clone()),
+            agent_entity: Some(birth.agent_entity.clone()),
+            agent: config.agent.name.clone(),
+            agent_hash: birth.agent.hash.clone(),
+            root: run.clone(),
+            parent: None,
+            triggered_by: birth.triggered_by.cloned(),
+            depth: 0,
+            on_message: config.loop_.on_message,
+        };
+        let row = runs::insert(tx, &new, owner.as_ref()).await?;
+        let created = RunCreated {
+            agent: config.agent.name.clone(),
+            agent_version: Guarded::Shown(birth.agent.hash.clone()),
+            toolset: Guarded::Shown(birth.agent.tools.hash.clone()),
+            space: new.space,
+            agent_entity: new.agent_entity,
+            trigger: birth.trigger,
+            branch: BranchId::main(),
+            history_to: birth.history_to,
+            parent: None,
+            root: run.clone(),
+            depth: 0,
+            show_reasoning: birth.space.show_reasoning,
+            limits: Guarded::Shown(birth.agent.limits(&self.settings.limits)),
+            on_message: Guarded::Shown(config.loop_.on_message),
+            answerers: Guarded::Shown(config.permissions.answerers.unwrap_or_default()),
+            by: Guarded::Shown(Actor::caller(birth.by, None)),
+            metadata: birth.metadata.map_or(Guarded::Hidden, Guarded::Shown),
+        };
+        let mut events = vec![Event::from(created)];
+        if owner.is_some() {
+            events.push(RunStarted {}.into());
+        }
+        let done = log::append_fact(tx, &row, &events, Wake::No).await?;
+        let started = owner.is_some();
+        if started {
+            let log = (1_i64..).zip(events).map(|(seq, event)| Logged { seq, at: done.at, event }).collect();
+            let start = Start {
+                tenant: tenant.clone(),
+                run: run.clone(),
+                epoch: row.epoch,
+                log: Some(log),
+                recovered: false,
+            };
+            desk.starts.push(start);
+        }
+        Ok((run, started))
+    }
+}

@@ -1,0 +1,160 @@
+//! Answers to questions (approvals, inputs, credentials), and claims.
+
+use std::sync::Arc;
+
+use toolyard_engine::facts::{self, Answer, Refusal};
+use toolyard_engine::permission::{Grant, GrantEffect, GrantScope};
+use toolyard_protocol::event::Event;
+use toolyard_protocol::wait::may_answer;
+use toolyard_protocol::{ApiError, ClientId, ErrorCode, GrantId, Timestamp, WaitId, limits};
+use toolyard_store::grants::GrantRow;
+use toolyard_store::runs::{self, RunRow};
+use toolyard_store::waits::{self, WaitRow};
+use toolyard_store::{Tx, audit, failpoint, grants, log};
+
+use super::Caller;
+use super::results::forbidden;
+use crate::refused::Refused;
+use crate::runtime::Runtime;
+
+/// An answer, and whether to remember it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnswerIn {
+    pub answer: Answer,
+    pub remember: Option<Remember>,
+}
+
+/// How long a decision holds beyond its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remember {
+    /// For this space.
+    Session,
+    /// Until it is taken back.
+    Always,
+}
+
+impl Runtime {
+    /// Answers a question. The first answer wins.
+    pub async fn answer(
+        self: &Arc<Self>,
+        caller: Caller,
+        wait: WaitId,
+        answer: AnswerIn,
+    ) -> Result<(), ApiError> {
+        self.fact(move |tx, owner| {
+            Box::pin(async move {
+                let (row, found) = lock(tx, &caller, &wait).await?;
+                if row.status.is_final() {
+                    return Err(Refusal::RunEnded.into());
+                }
+                if found.ended_seq.is_some() {
+                    return Err(Refusal::WaitEnded.into());
+                }
+                if let Some(remember) = answer.remember {
+                    keep(tx, &row, &found, &answer.answer, remember).await?;
+                }
+                let events = facts::answer(&found.wait, answer.answer, caller.actor.clone())?;
+                let open = waits::open_of_run(tx, &row.tenant, &row.id).await?.len();
+                let woken = super::append(tx, &row, &events, open - 1, owner.as_ref()).await?;
+                let who = who(&caller);
+                audit::write(tx, &row.tenant, &who, "wait.answered", wait.as_str(), None).await?;
+                failpoint!("submit.before_commit");
+                Ok(((), woken))
+            })
+        })
+        .await?;
+        failpoint!("submit.after_commit");
+        Ok(())
+    }
+
+    /// Says "mine" for a client, for a while. Advisory: the first result wins
+    /// whoever holds the claim.
+    pub async fn claim(
+        self: &Arc<Self>,
+        caller: Caller,
+        wait: WaitId,
+        client: ClientId,
+    ) -> Result<Timestamp, ApiError> {
+        let until = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let (row, found) = lock(tx, &caller, &wait).await?;
+                    if found.ended_seq.is_some() {
+                        return Err(Refusal::WaitEnded.into());
+                    }
+                    let until = tx.now().await?.plus_millis(limits::CLAIM_SECONDS * 1000);
+                    if !waits::claim(tx, &row.tenant, &row.id, &wait, &client, until).await? {
+                        let text = "Another client has claimed this call";
+                        return Err(Refused::Api(ApiError::new(ErrorCode::Conflict, text)));
+                    }
+                    Ok(until)
+                })
+            })
+            .await?;
+        Ok(until)
+    }
+}
+
+/// Finds a wait, holds its run and checks the caller.
+async fn lock(tx: &mut Tx<'_>, caller: &Caller, wait: &WaitId) -> Result<(RunRow, WaitRow), Refused> {
+    let missing = || ApiError::not_found("Wait");
+    let found = waits::find(tx, &caller.tenant, wait).await?.ok_or_else(missing)?;
+    let row = runs::lock(tx, &caller.tenant, &found.wait.run).await?.ok_or_else(missing)?;
+    // Read again: it may have ended before the lock was ours.
+    let found = waits::find(tx, &caller.tenant, wait).await?.ok_or_else(missing)?;
+    if !may_answer(&caller.viewer, &found.wait.rule) {
+        return Err(forbidden().into());
+    }
+    Ok((row, found))
+}
+
+/// Remembers a decision for the tool as it was shown.
+async fn keep(
+    tx: &mut Tx<'_>,
+    row: &RunRow,
+    found: &WaitRow,
+    answer: &Answer,
+    remember: Remember,
+) -> Result<(), Refused> {
+    let effect = match answer {
+        Answer::Allow { .. } => GrantEffect::Allow,
+        Answer::Deny { .. } => GrantEffect::Deny,
+        Answer::Provide(_) => {
+            let text = "Only an approval can be remembered";
+            return Err(ApiError::new(ErrorCode::BadRequest, text).into());
+        }
+    };
+    let scope = match (remember, &row.space) {
+        (Remember::Session, Some(space)) => GrantScope::Session { space: space.clone() },
+        (Remember::Session | Remember::Always, _) => GrantScope::Stored {},
+    };
+    let asked = log::event(tx, &row.tenant, &row.id, found.opened_seq).await?;
+    let Some(Event::Asked(asked)) = asked else { return Err(Refusal::WaitEnded.into()) };
+    let Some(fingerprint) = asked.fingerprint.into_shown() else { return Err(Refusal::WaitEnded.into()) };
+    let now = tx.now().await?;
+    let grant = Grant {
+        id: GrantId::mint(),
+        tool: asked.tool.to_string(),
+        effect,
+        scope,
+        fingerprint,
+        max_risk: Some(asked.risk),
+        args: None,
+        expires_at: None,
+    };
+    let stored = GrantRow {
+        id: grant.id.clone(),
+        entity: row.triggered_by.clone(),
+        tool: grant.tool.clone(),
+        body: serde_json::to_value(&grant).unwrap_or_default(),
+        created_at: now,
+        expires_at: None,
+    };
+    grants::insert(tx, &row.tenant, &stored).await?;
+    Ok(())
+}
+
+fn who(caller: &Caller) -> String {
+    caller.viewer.entity.as_ref().map_or_else(|| "secret key".to_owned(), ToString::to_string)
+}

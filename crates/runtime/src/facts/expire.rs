@@ -1,0 +1,41 @@
+//! Waits whose moment has come.
+
+use std::sync::Arc;
+
+use toolyard_engine::facts;
+use toolyard_store::waits::{self, WaitRow};
+use toolyard_store::{StoreError, runs};
+
+use crate::refused::Refused;
+use crate::runtime::Runtime;
+
+impl Runtime {
+    /// Ends a due wait, unless somebody was quicker.
+    pub(crate) async fn expire(self: &Arc<Self>, due: WaitRow) -> Result<(), StoreError> {
+        let done = self
+            .fact(move |tx, owner| {
+                Box::pin(async move {
+                    let (tenant, run) = (&due.tenant, &due.wait.run);
+                    let Some(row) = runs::lock(tx, tenant, run).await? else { return Ok(((), None)) };
+                    let open = waits::open_of_run(tx, tenant, run).await?;
+                    let Some(found) = open.iter().find(|w| w.wait.id == due.wait.id) else {
+                        return Ok(((), None));
+                    };
+                    let events = facts::expire(&found.wait, tx.now().await?);
+                    if events.is_empty() {
+                        return Ok(((), None));
+                    }
+                    // Other waits of the same call end with it.
+                    let left = open.iter().filter(|w| w.wait.call != found.wait.call).count();
+                    let woken = super::append(tx, &row, &events, left, owner.as_ref()).await?;
+                    Ok(((), woken))
+                })
+            })
+            .await;
+        match done {
+            Ok(()) => Ok(()),
+            Err(Refused::Store(e)) => Err(e),
+            Err(Refused::Api(e)) => Err(StoreError::broken(e.to_string())),
+        }
+    }
+}

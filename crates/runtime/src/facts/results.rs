@@ -1,0 +1,137 @@
+//! Results of client tools: the one operation behind every result door.
+
+use std::sync::Arc;
+
+use toolyard_engine::facts::{self, Refusal};
+use toolyard_protocol::event::Event;
+use toolyard_protocol::wait::{WaitKind, may_answer};
+use toolyard_protocol::{ApiError, CallId, ErrorCode, RunId, ToolOutcome, limits};
+use toolyard_store::runs::{self, Owner, RunRow};
+use toolyard_store::waits::{self, WaitRow};
+use toolyard_store::{Tx, blobs, failpoint, log};
+
+use super::{Caller, Woken};
+use crate::blob::{Fitted, fit};
+use crate::refused::Refused;
+use crate::runtime::Runtime;
+
+/// A result that a client hands in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResultIn {
+    pub call: CallId,
+    pub outcome: ToolOutcome,
+}
+
+/// What became of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Submitted {
+    Accepted,
+    /// The same result was accepted before.
+    Repeated,
+}
+
+impl Runtime {
+    /// Takes results of client tools: all of the batch, or none of it. First
+    /// result wins; an identical repeat is fine, also after the run's end.
+    pub async fn submit(
+        self: &Arc<Self>,
+        caller: Caller,
+        run: RunId,
+        results: Vec<ResultIn>,
+    ) -> Result<Vec<Submitted>, ApiError> {
+        check_batch(results.len())?;
+        let results: Vec<_> = results.into_iter().map(|r| (r.call, fit(r.outcome))).collect();
+        let taken = self
+            .fact(move |tx, owner| {
+                Box::pin(async move {
+                    let row = runs::lock(tx, &caller.tenant, &run).await?;
+                    let row = row.ok_or_else(|| ApiError::not_found("Run"))?;
+                    let taken = take(tx, &row, &caller, results, owner.as_ref()).await?;
+                    failpoint!("submit.before_commit");
+                    Ok(taken)
+                })
+            })
+            .await?;
+        failpoint!("submit.after_commit");
+        Ok(taken)
+    }
+}
+
+fn check_batch(count: usize) -> Result<(), ApiError> {
+    let most = limits::RESULT_BATCH;
+    if count == 0 {
+        return Err(ApiError::missing("results"));
+    }
+    if count > most {
+        let text = format!("{count} results in one request: the limit is {most}");
+        return Err(ApiError::limit(ErrorCode::LimitExceeded, u64::try_from(most).unwrap_or(0), text));
+    }
+    Ok(())
+}
+
+async fn take(
+    tx: &mut Tx<'_>,
+    row: &RunRow,
+    caller: &Caller,
+    results: Vec<(CallId, Fitted)>,
+    owner: Option<&Owner>,
+) -> Result<(Vec<Submitted>, Option<Woken>), Refused> {
+    let all = waits::of_run(tx, &row.tenant, &row.id).await?;
+    let mut open = all.iter().filter(|w| w.ended_seq.is_none()).count();
+    let mut events: Vec<Event> = Vec::new();
+    let mut taken = Vec::with_capacity(results.len());
+    for (call, fitted) in results {
+        let wait = find(&all, &call)?;
+        if !may_answer(&caller.viewer, &wait.wait.rule) {
+            return Err(forbidden().into());
+        }
+        if let Some(stored) = stored_end(tx, row, wait, &events).await? {
+            let Event::ToolReturned(stored) = &stored else { return Err(Refusal::WaitEnded.into()) };
+            if !facts::same_result(stored, &fitted.outcome, fitted.blob_ref().as_ref()) {
+                let ended = row.status.is_final();
+                return Err(if ended { Refusal::RunEnded } else { Refusal::ResultConflict }.into());
+            }
+            taken.push(Submitted::Repeated);
+            continue;
+        }
+        let (outcome, blob) = (fitted.outcome.clone(), fitted.blob_ref());
+        events.extend(facts::submit_result(&wait.wait, outcome, blob, caller.actor.clone())?);
+        if let Some((blob, bytes)) = &fitted.blob {
+            blobs::put(tx, &row.tenant, &blob.blob, bytes).await?;
+        }
+        open -= 1;
+        taken.push(Submitted::Accepted);
+    }
+    if events.is_empty() {
+        return Ok((taken, None));
+    }
+    let woken = super::append(tx, row, &events, open, owner).await?;
+    Ok((taken, woken))
+}
+
+/// The wait that a client's result would end. A call that asks for approval,
+/// or runs on the gateway, has none.
+fn find<'w>(all: &'w [WaitRow], call: &CallId) -> Result<&'w WaitRow, ApiError> {
+    all.iter()
+        .find(|w| w.wait.call == *call && w.wait.kind == WaitKind::Client)
+        .ok_or_else(|| ApiError::not_found("Tool call"))
+}
+
+/// How a call ended, if it did: in the log, or earlier in this batch.
+async fn stored_end(
+    tx: &mut Tx<'_>,
+    row: &RunRow,
+    wait: &WaitRow,
+    batch: &[Event],
+) -> Result<Option<Event>, Refused> {
+    let earlier = batch.iter().find(|e| matches!(e, Event::ToolReturned(r) if r.call == wait.wait.call));
+    match (earlier, wait.ended_seq) {
+        (Some(event), _) => Ok(Some(event.clone())),
+        (None, Some(seq)) => Ok(log::event(tx, &row.tenant, &row.id, seq).await?),
+        (None, None) => Ok(None),
+    }
+}
+
+pub(super) fn forbidden() -> ApiError {
+    ApiError::new(ErrorCode::Forbidden, "This key may not answer this call")
+}

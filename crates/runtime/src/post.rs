@@ -1,0 +1,177 @@
+//! Messages into spaces, and the runs they start, feed or interrupt: one
+//! transaction for all of it.
+//!
+//! Lock order: live runs first, then their waits, then the space.
+
+use std::sync::Arc;
+
+use toolyard_engine::facts;
+use toolyard_protocol::event::{Event, MessageQueued, Trigger};
+use toolyard_protocol::message::Message;
+use toolyard_protocol::principal::Actor;
+use toolyard_protocol::run::{MessagePolicy, RunStatus};
+use toolyard_protocol::{AgentName, ApiError, BranchId, EntityId, ErrorCode, MessageId};
+use toolyard_store::messages::{self, NewMessage};
+use toolyard_store::runs::{self, RunRow};
+use toolyard_store::spaces::{self, Space};
+use toolyard_store::{Tx, failpoint, waits};
+
+use crate::command::{Disposition, Fresh, Once, PostMessage, Posted, Triggered};
+use crate::create::Birth;
+use crate::once;
+use crate::refused::Refused;
+use crate::runtime::Runtime;
+use crate::starting::{Desk, STARTS};
+
+/// An agent of the space and its live run there.
+struct Listener {
+    entity: EntityId,
+    agent: Option<AgentName>,
+    live: Option<RunRow>,
+}
+
+impl Runtime {
+    /// Stores a message and wakes the agents of the space.
+    pub async fn post_message(
+        self: &Arc<Self>,
+        post: PostMessage,
+        once: Option<Once<Posted>>,
+    ) -> Result<Fresh<Posted>, ApiError> {
+        let (post, once) = (Arc::new(post), once.map(Arc::new));
+        self.starting(STARTS, move |rt, mut desk| {
+            let (post, once) = (post.clone(), once.clone());
+            Box::new(move |tx| {
+                Box::pin(async move {
+                    if let Some(before) = once::begin(tx, once.as_deref()).await? {
+                        return Ok((before, desk.starts));
+                    }
+                    let posted = rt.post(tx, &post, &mut desk).await?;
+                    once::finish(tx, once.as_deref(), &posted).await?;
+                    failpoint!("start.before_commit");
+                    Ok((Fresh::Done(posted), desk.starts))
+                })
+            })
+        })
+        .await
+    }
+
+    async fn post(&self, tx: &mut Tx<'_>, post: &PostMessage, desk: &mut Desk) -> Result<Posted, Refused> {
+        let tenant = &post.by.tenant;
+        let space = find_space(tx, post).await?;
+        let listeners = if post.trigger_agents { listeners(tx, post).await? } else { Vec::new() };
+        let new = NewMessage {
+            id: MessageId::mint(),
+            speaker: post.speaker,
+            entity: post.sender.clone(),
+            run: None,
+            branch: BranchId::main(),
+            parts: post.parts.clone(),
+            show_reasoning: space.show_reasoning,
+            metadata: post.metadata.clone(),
+        };
+        let message = messages::insert(tx, tenant, &space.id, new).await?;
+        let mut reached = Vec::with_capacity(listeners.len());
+        for listener in listeners {
+            reached.push(self.deliver(tx, post, &space, &message, listener, desk).await?);
+        }
+        Ok(Posted { message, runs: reached })
+    }
+
+    /// Brings a message to one agent: a new run, or the live one.
+    async fn deliver(
+        &self,
+        tx: &mut Tx<'_>,
+        post: &PostMessage,
+        space: &Space,
+        message: &Message,
+        listener: Listener,
+        desk: &mut Desk,
+    ) -> Result<Triggered, Refused> {
+        let told = |run, disposition| Triggered {
+            run,
+            agent_entity: listener.entity.clone(),
+            agent: listener.agent.clone(),
+            disposition,
+        };
+        if let Some(live) = &listener.live {
+            let disposition = feed_live(tx, post, live, message, desk).await?;
+            return Ok(told(Some(live.id.clone()), disposition));
+        }
+        let Some(agent) = self.current_agent(tx, &post.by.tenant, listener.agent.as_ref()).await? else {
+            return Ok(told(None, Disposition::AgentMissing));
+        };
+        let trigger = post
+            .sender
+            .as_ref()
+            .map(|entity| Trigger { entity: entity.clone(), message: message.id.clone() });
+        let birth = Birth {
+            by: &post.by,
+            space,
+            agent_entity: &listener.entity,
+            agent: &agent,
+            triggered_by: post.sender.as_ref(),
+            trigger,
+            history_to: message.seq,
+            metadata: None,
+        };
+        let (run, started) = self.give_birth(tx, birth, desk).await?;
+        let disposition = if started { Disposition::Started } else { Disposition::Queued };
+        Ok(told(Some(run), disposition))
+    }
+}
+
+async fn find_space(tx: &mut Tx<'_>, post: &PostMessage) -> Result<Space, Refused> {
+    let tenant = &post.by.tenant;
+    let space = spaces::get(tx, tenant, &post.space).await?;
+    let space = space.ok_or_else(|| ApiError::not_found("SmartSpace"))?;
+    if let Some(sender) = &post.sender
+        && spaces::role(tx, tenant, &post.space, sender).await?.is_none()
+    {
+        let text = "Entity is not a member of this SmartSpace";
+        return Err(ApiError::new(ErrorCode::Forbidden, text).into());
+    }
+    Ok(space)
+}
+
+/// The agents that hear a message, with their live runs held.
+async fn listeners(tx: &mut Tx<'_>, post: &PostMessage) -> Result<Vec<Listener>, Refused> {
+    let tenant = &post.by.tenant;
+    let mut found = Vec::new();
+    for (entity, agent) in spaces::agents_in(tx, tenant, &post.space).await? {
+        // An agent does not hear itself.
+        if post.sender.as_ref() == Some(&entity) {
+            continue;
+        }
+        let live = runs::lock_live(tx, tenant, &post.space, &entity).await?;
+        found.push(Listener { entity, agent, live });
+    }
+    Ok(found)
+}
+
+/// A message for an agent that is at work.
+async fn feed_live(
+    tx: &mut Tx<'_>,
+    post: &PostMessage,
+    live: &RunRow,
+    message: &Message,
+    desk: &mut Desk,
+) -> Result<Disposition, Refused> {
+    let by = Actor::caller(&post.by, None);
+    let waits_for_someone = live.status == RunStatus::WaitingTool && live.owner.is_none();
+    if waits_for_someone && post.sender.is_some() && post.sender == live.triggered_by {
+        let open = waits::open_of_run(tx, &live.tenant, &live.id).await?;
+        let open: Vec<_> = open.into_iter().map(|w| w.wait).collect();
+        let events = facts::supersede(&open, vec![message.id.clone()], by);
+        desk.wake(tx, live, &events, 0).await?;
+        return Ok(Disposition::Superseded);
+    }
+    let (interrupt, disposition) = match live.on_message {
+        MessagePolicy::Queue => (false, Disposition::Added),
+        MessagePolicy::Interrupt => (true, Disposition::Interrupted),
+        MessagePolicy::Reject => return Ok(Disposition::Rejected),
+    };
+    let event = MessageQueued { message: message.id.clone(), interrupt };
+    let open = waits::open_of_run(tx, &live.tenant, &live.id).await?.len();
+    desk.wake(tx, live, &[Event::from(event)], open).await?;
+    Ok(disposition)
+}

@@ -1,0 +1,218 @@
+//! One node's runtime: starts, owns the workers, stops.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio_util::sync::CancellationToken;
+use toolyard_models::Providers;
+use toolyard_protocol::event::{Event, RunFinished};
+use toolyard_protocol::run::{RunEnd, RunStatus};
+use toolyard_protocol::{ErrorCode, Guarded, RunId, TenantId, limits};
+use toolyard_store::log::{self, Append, Logged};
+use toolyard_store::runs::{self, After, Claimed, Owner};
+use toolyard_store::{Store, StoreError, nodes};
+
+use crate::agents::Agents;
+use crate::scheduler;
+use crate::settings::Settings;
+use crate::slots::{Slot, Slots};
+use crate::tasks::Tasks;
+use crate::worker::{self, Worker};
+
+/// The runtime of one node. Shared by everything that sends it commands.
+#[derive(Debug)]
+pub struct Runtime {
+    pub(crate) store: Arc<Store>,
+    pub(crate) providers: Providers,
+    pub(crate) settings: Settings,
+    pub(crate) owner: Owner,
+    pub(crate) agents: Agents,
+    pub(crate) slots: Slots,
+    tasks: Tasks,
+    /// No new work; what runs may finish.
+    pub(crate) draining: CancellationToken,
+    /// The time to finish is over: hand back.
+    pub(crate) handing_back: CancellationToken,
+}
+
+/// A run that this node has just become the owner of.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) tenant: TenantId,
+    pub(crate) run: RunId,
+    pub(crate) epoch: i64,
+    /// The log, if the caller has just written all of it.
+    pub(crate) log: Option<Vec<Logged>>,
+    pub(crate) recovered: bool,
+}
+
+/// How long a run that failed unexpectedly rests before the next try.
+const REST_MS: u64 = 1_000;
+
+impl Runtime {
+    /// Registers the node and starts the scheduler, which takes back what an
+    /// earlier life of this node left.
+    pub async fn start(
+        store: Arc<Store>,
+        providers: Providers,
+        settings: Settings,
+    ) -> Result<Arc<Self>, StoreError> {
+        let incarnation = uuid::Uuid::now_v7().simple().to_string();
+        let owner = Owner { node: settings.node.clone(), incarnation };
+        let me = owner.clone();
+        let valid = valid_ms(&store, settings.lease);
+        store.write(move |tx| Box::pin(async move { nodes::register(tx, &me, valid).await })).await?;
+        let runtime = Arc::new(Self {
+            store,
+            providers,
+            slots: Slots::new(settings.active_runs),
+            settings,
+            owner,
+            agents: Agents::new(),
+            tasks: Tasks::default(),
+            draining: CancellationToken::new(),
+            handing_back: CancellationToken::new(),
+        });
+        runtime.tasks.spawn("scheduler", scheduler::run(runtime.clone()));
+        Ok(runtime)
+    }
+
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    pub fn providers(&self) -> &Providers {
+        &self.providers
+    }
+
+    /// Stops: runs may finish within `drain`, the rest goes back to the queue.
+    pub async fn stop(&self, drain: Duration) {
+        self.draining.cancel();
+        let tasks = self.tasks.clone();
+        tasks.stop_token().cancel();
+        let ended = tasks.stop();
+        tokio::pin!(ended);
+        if tokio::time::timeout(drain, &mut ended).await.is_err() {
+            self.handing_back.cancel();
+            ended.await;
+        }
+        let me = self.owner.clone();
+        let left = self.store.write(move |tx| Box::pin(async move { nodes::leave(tx, &me).await })).await;
+        if let Err(e) = left {
+            tracing::warn!(error = %e, "could not say goodbye to the database");
+        }
+    }
+
+    pub(crate) fn stop_token(&self) -> &CancellationToken {
+        self.tasks.stop_token()
+    }
+
+    /// Works on a run that this node owns now.
+    pub(crate) fn begin(self: &Arc<Self>, start: Start, slot: Slot) {
+        let runtime = self.clone();
+        self.tasks.spawn("run", async move {
+            let (tenant, run, epoch) = (start.tenant.clone(), start.run.clone(), start.epoch);
+            let worker = Worker::new(runtime.clone(), start);
+            let ended = std::panic::AssertUnwindSafe(worker.drive()).catch_unwind().await;
+            match ended {
+                Ok(Ok(()) | Err(worker::Stop::Lost)) => {}
+                Ok(Err(worker::Stop::Broken(e))) => {
+                    tracing::error!(%run, error = %e, "a run cannot be advanced; it will be tried again");
+                    runtime.give_up(tenant, run, epoch).await;
+                }
+                Err(_) => {
+                    tracing::error!(%run, "a run's worker panicked; it will be tried again");
+                    runtime.give_up(tenant, run, epoch).await;
+                }
+            }
+            drop(slot);
+        });
+    }
+
+    async fn give_up(&self, tenant: TenantId, run: RunId, epoch: i64) {
+        let me = self.owner.clone();
+        self.store.feed().forget(&run, None);
+        let done = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move { runs::give_up(tx, &tenant, &run, epoch, &me, REST_MS).await })
+            })
+            .await;
+        if let Err(e) = done {
+            // The heartbeat lapses with this process; another node takes it then.
+            tracing::error!(error = %e, "could not let go of a run");
+        }
+    }
+
+    /// Starts what a claim brought; isolates a run that fails again and again.
+    pub(crate) async fn begin_claimed(self: &Arc<Self>, claimed: Claimed, slot: Slot) {
+        if claimed.recoveries > i64::from(limits::RECOVERIES) {
+            self.isolate(claimed).await;
+            return;
+        }
+        let Claimed { tenant, run, epoch, recovered, .. } = claimed;
+        self.begin(Start { tenant, run, epoch, log: None, recovered }, slot);
+    }
+
+    /// Ends a run without reading its log, which is what fails.
+    async fn isolate(&self, claimed: Claimed) {
+        let me = self.owner.clone();
+        let name = claimed.run.clone();
+        let done: Result<(), log::AppendError> = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let Some(row) = runs::get(tx, &claimed.tenant, &claimed.run).await? else {
+                        return Ok(());
+                    };
+                    let end = RunFinished {
+                        status: RunEnd::Failed,
+                        usage: Default::default(),
+                        cost: None,
+                        error: Some(ErrorCode::Poisoned),
+                        message: Some(format!(
+                            "The run was stopped after {} failed recoveries",
+                            limits::RECOVERIES
+                        )),
+                        detail: Guarded::Hidden,
+                    };
+                    let after = After {
+                        status: RunStatus::Failed,
+                        reason: None,
+                        release: true,
+                        error: Some(ErrorCode::Poisoned),
+                    };
+                    let append = Append {
+                        tenant: &row.tenant,
+                        run: &row.id,
+                        root: &row.root,
+                        space: row.space.as_ref(),
+                        epoch: claimed.epoch,
+                        owner: &me,
+                        expected: row.last_seq,
+                        events: &[Event::RunFinished(end)],
+                        after: &after,
+                    };
+                    toolyard_store::waits::close_all(tx, &row).await?;
+                    log::append(tx, &append).await?;
+                    Ok(())
+                })
+            })
+            .await;
+        match done {
+            Ok(()) => {
+                tracing::error!(run = %name, "isolated a run that cannot be recovered; see `toolyard doctor`")
+            }
+            Err(e) => tracing::error!(run = %name, error = %e, "could not isolate a run"),
+        }
+    }
+}
+
+/// SQLite has one process, so its heartbeat never lapses and costs no writes.
+pub(crate) fn valid_ms(store: &Store, lease: Duration) -> u64 {
+    if store.is_sqlite() {
+        return 100 * 365 * 24 * 60 * 60 * 1000;
+    }
+    u64::try_from(lease.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,36 @@
+//! What a node's runtime is told at start.
+
+use std::time::Duration;
+
+use toolyard_protocol::NodeId;
+use toolyard_protocol::limits::RunLimits;
+use toolyard_protocol::risk::Risk;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Stable over restarts of this node.
+    pub node: NodeId,
+    /// Runs that this node works on at once; more wait in the queue.
+    pub active_runs: usize,
+    /// How long a heartbeat is valid.
+    pub lease: Duration,
+    /// The scheduler's rhythm, also of heartbeats and polls.
+    pub tick: Duration,
+    /// The lowest risk that asks, for tools that reach outside.
+    pub ask_from: Risk,
+    /// Bounds of every run; an agent may only lower its steps.
+    pub limits: RunLimits,
+}
+
+impl Settings {
+    pub fn new(node: NodeId) -> Self {
+        Self {
+            node,
+            active_runs: 1024,
+            lease: Duration::from_secs(4),
+            tick: Duration::from_secs(1),
+            ask_from: Risk::High,
+            limits: RunLimits::default(),
+        }
+    }
+}

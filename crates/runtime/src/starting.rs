@@ -1,0 +1,84 @@
+//! Commands that may start or wake runs: a transaction with a few free slots
+//! in hand, and the workers that follow it.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use toolyard_protocol::event::Event;
+use toolyard_protocol::{ApiError, ErrorCode};
+use toolyard_store::runs::{Owner, RunRow};
+use toolyard_store::{StoreError, Tx, failpoint};
+
+use crate::facts;
+use crate::refused::Refused;
+use crate::runtime::{Runtime, Start};
+
+/// Slots that one command may take at once; further runs are queued.
+pub(crate) const STARTS: usize = 4;
+/// Two commands may race to start one agent's run; the loser looks again.
+const TRIES: usize = 4;
+
+/// The slots in hand and the runs that took one.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    owner: Owner,
+    free: usize,
+    pub(crate) starts: Vec<Start>,
+}
+
+impl Desk {
+    /// The owner of one more run, while slots last.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        (self.starts.len() < self.free).then(|| self.owner.clone())
+    }
+
+    /// Appends facts to a live run and wakes it if they make it runnable.
+    pub(crate) async fn wake(
+        &mut self,
+        tx: &mut Tx<'_>,
+        live: &RunRow,
+        events: &[Event],
+        waits_left: usize,
+    ) -> Result<(), StoreError> {
+        let owner = self.owner();
+        if let Some(woken) = facts::append(tx, live, events, waits_left, owner.as_ref()).await? {
+            let facts::Woken { tenant, run, epoch } = woken;
+            self.starts.push(Start { tenant, run, epoch, log: None, recovered: false });
+        }
+        Ok(())
+    }
+}
+
+/// One transaction of such a command.
+pub(crate) type Op<T> =
+    Box<dyn for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<(T, Vec<Start>), Refused>> + Send>;
+
+impl Runtime {
+    /// Runs a command's transaction, again if it lost a race, and starts the
+    /// workers of the runs that it made this node the owner of.
+    pub(crate) async fn starting<T: Send + 'static>(
+        self: &Arc<Self>,
+        most: usize,
+        make: impl Fn(Arc<Self>, Desk) -> Op<T>,
+    ) -> Result<T, ApiError> {
+        for _ in 0..TRIES {
+            let mut slots = if self.draining.is_cancelled() { Vec::new() } else { self.slots.take(most) };
+            let desk = Desk { owner: self.owner.clone(), free: slots.len(), starts: Vec::new() };
+            let op = make(self.clone(), desk);
+            match self.store.write(op).await {
+                Ok((value, starts)) => {
+                    failpoint!("start.after_commit");
+                    let spare = slots.split_off(starts.len().min(slots.len()));
+                    starts.into_iter().zip(slots).for_each(|(start, slot)| self.begin(start, slot));
+                    spare.into_iter().for_each(crate::slots::Slot::give_back);
+                    // What found no slot is queued: look at it at once.
+                    self.slots.nudge();
+                    return Ok(value);
+                }
+                Err(Refused::Store(StoreError::Exists(_))) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Err(ApiError::new(ErrorCode::RunBusy, "This agent is busy in this space. Try again"))
+    }
+}

@@ -1,0 +1,43 @@
+//! Named background tasks that are waited for at the end. The only place that
+//! spawns.
+
+use std::future::Future;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The tasks of one process and the token that stops them.
+#[derive(Debug, Clone, Default)]
+pub struct Tasks {
+    tracker: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Tasks {
+    /// Starts a task. A panic in it is logged with its name.
+    pub fn spawn<F>(&self, name: &'static str, task: F) -> JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        use futures::FutureExt;
+        let guarded = async move {
+            if std::panic::AssertUnwindSafe(task).catch_unwind().await.is_err() {
+                tracing::error!(task = name, "a background task panicked");
+            }
+        };
+        self.tracker.spawn(guarded)
+    }
+
+    /// Cancelled when the process is to end.
+    pub fn stop_token(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// Tells all tasks to stop and waits for them.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+}

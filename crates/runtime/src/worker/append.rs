@@ -1,0 +1,235 @@
+//! From the engine's word to the log, and the run's own sense of time.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use toolyard_engine::{Input, Run};
+use toolyard_protocol::Timestamp;
+use toolyard_protocol::event::{BlobRef, Event};
+use toolyard_protocol::message::{Part, Speaker};
+use toolyard_store::log::{self, Append, AppendError};
+use toolyard_store::messages::{self, NewMessage};
+use toolyard_store::runs::{self, After};
+use toolyard_store::{StoreError, blobs, failpoint};
+
+use super::{PATIENCE, Stop, Worker};
+
+/// The database's time, carried on by this process between commits.
+#[derive(Debug)]
+pub(super) struct DatabaseClock {
+    seen: Timestamp,
+    at: Instant,
+}
+
+impl Default for DatabaseClock {
+    fn default() -> Self {
+        Self { seen: Timestamp::default(), at: Instant::now() }
+    }
+}
+
+impl DatabaseClock {
+    pub(super) fn saw(&mut self, now: Timestamp) {
+        if now > self.seen {
+            *self = Self { seen: now, at: Instant::now() };
+        }
+    }
+    pub(super) fn now(&self) -> Timestamp {
+        self.seen.plus_millis(u64::try_from(self.at.elapsed().as_millis()).unwrap_or(0))
+    }
+}
+
+/// All that one append writes.
+struct Commit {
+    events: Vec<Event>,
+    after: After,
+    messages: Vec<NewMessage>,
+    blobs: Vec<(BlobRef, Vec<u8>)>,
+}
+
+impl Worker {
+    /// Tells the engine and appends what follows. On a conflict the new facts
+    /// are folded and the engine hears the same input again.
+    pub(super) async fn tell(&mut self, input: Input) -> Result<(), Stop> {
+        self.tell_with(input, Vec::new()).await
+    }
+
+    pub(super) async fn tell_with(
+        &mut self,
+        input: Input,
+        blobs: Vec<(BlobRef, Vec<u8>)>,
+    ) -> Result<(), Stop> {
+        let mut pauses = PATIENCE.iter().cycle();
+        loop {
+            let events = self.run.next(self.now(), input.clone());
+            if events.is_empty() {
+                return Ok(());
+            }
+            let mut next = self.run.clone();
+            events.iter().for_each(|e| next.fold(e));
+            let commit = self.commit_of(&next, events, blobs.clone());
+            let kind = Kind::of(&commit);
+            kind.before();
+            match self.append(commit).await {
+                Ok((seq, at)) => {
+                    self.run = next;
+                    self.seq = seq;
+                    self.clock.saw(at);
+                    self.first_open_turn = self.run.turn();
+                    kind.after();
+                    return Ok(());
+                }
+                Err(AppendError::Conflict { .. }) => {
+                    self.catch_up().await?;
+                }
+                Err(AppendError::Fenced { .. } | AppendError::Gone) => return Err(Stop::Lost),
+                Err(AppendError::Store(StoreError::Unavailable(_) | StoreError::Full(_))) => {
+                    // The answer may be lost and the commit done: then the next try meets a conflict.
+                    let pause = pauses.next().copied().unwrap_or_default();
+                    tokio::select! {
+                        () = tokio::time::sleep(pause) => {}
+                        () = self.rt.handing_back.cancelled() => return Err(Stop::Lost),
+                    }
+                    self.catch_up().await?;
+                }
+                Err(AppendError::Store(e)) => return Err(Stop::Broken(e)),
+            }
+        }
+    }
+
+    fn commit_of(&self, next: &Run, events: Vec<Event>, blobs: Vec<(BlobRef, Vec<u8>)>) -> Commit {
+        let error = next.finished().and_then(|f| f.error);
+        let after = After {
+            status: next.status(),
+            reason: next.pause_reason(),
+            release: next.is_finished() || next.is_parked(),
+            error,
+        };
+        let speaks = events.iter().any(|e| matches!(e, Event::ModelReplied(_) | Event::RunFinished(_)));
+        let messages = if speaks { self.turn_messages(next) } else { Vec::new() };
+        Commit { events, after, messages, blobs }
+    }
+
+    /// The assistant messages of the turns that are not stored as they stay.
+    fn turn_messages(&self, run: &Run) -> Vec<NewMessage> {
+        let Some(created) = run.created() else { return Vec::new() };
+        let open = run.turns().iter().filter(|t| t.number >= self.first_open_turn.max(1));
+        open.filter(|turn| !turn.steps.is_empty())
+            .map(|turn| NewMessage {
+                id: turn.message.clone(),
+                speaker: Speaker::Assistant,
+                entity: created.agent_entity.clone(),
+                run: Some(self.id.clone()),
+                branch: created.branch.clone(),
+                parts: turn.steps.iter().flat_map(step_parts).collect(),
+                show_reasoning: created.show_reasoning,
+                metadata: None,
+            })
+            .collect()
+    }
+
+    async fn append(&mut self, commit: Commit) -> Result<(i64, Timestamp), AppendError> {
+        let (tenant, run, owner) = (self.tenant.clone(), self.id.clone(), self.rt.owner.clone());
+        let (epoch, expected) = (self.epoch, self.seq);
+        let created = self.run.created().or_else(|| commit.events.iter().find_map(created_in));
+        let root = created.map_or_else(|| run.clone(), |c| c.root.clone());
+        let space = created.and_then(|c| c.space.clone());
+        let done = self
+            .rt
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let append = Append {
+                        tenant: &tenant,
+                        run: &run,
+                        root: &root,
+                        space: space.as_ref(),
+                        epoch,
+                        owner: &owner,
+                        expected,
+                        events: &commit.events,
+                        after: &commit.after,
+                    };
+                    let done = log::append(tx, &append).await?;
+                    if let Some(space) = &space {
+                        for message in &commit.messages {
+                            messages::upsert(tx, &tenant, space, message).await?;
+                        }
+                    }
+                    for (blob, bytes) in &commit.blobs {
+                        blobs::put(tx, &tenant, &blob.blob, bytes).await?;
+                    }
+                    Ok::<_, AppendError>(done)
+                })
+            })
+            .await?;
+        Ok((done.seq, done.at))
+    }
+
+    /// Puts the run back into the queue, for whoever has room.
+    pub(super) async fn release(self) -> Result<(), Stop> {
+        let (tenant, run, epoch, owner) = (self.tenant, self.id, self.epoch, self.rt.owner.clone());
+        self.rt
+            .store
+            .write(move |tx| Box::pin(async move { runs::hand_back(tx, &tenant, &run, epoch, &owner).await }))
+            .await?;
+        failpoint!("release.after_commit");
+        Ok(())
+    }
+}
+
+fn created_in(event: &Event) -> Option<&toolyard_protocol::event::RunCreated> {
+    if let Event::RunCreated(created) = event { Some(created) } else { None }
+}
+
+/// The parts of a step: what was said, the calls, the results, in call order.
+fn step_parts(step: &Arc<toolyard_engine::Step>) -> Vec<Part> {
+    let mut parts = step.reply.parts.clone();
+    parts.extend(step.reply.calls.iter().map(|call| Part::ToolCall {
+        call: call.call.clone(),
+        tool: call.tool.clone(),
+        visibility: call.visibility,
+        args: call.args.clone(),
+    }));
+    let results = step.reply.calls.iter().zip(&step.results);
+    parts.extend(results.filter_map(|(call, returned)| {
+        let outcome = &returned.as_ref()?.outcome;
+        Some(Part::tool_result(call.call.clone(), call.tool.clone(), call.visibility, outcome))
+    }));
+    parts
+}
+
+/// What an append means, for the named places where tests kill the process.
+#[derive(Clone, Copy)]
+enum Kind {
+    Finish,
+    Pause,
+    Other,
+}
+
+impl Kind {
+    fn of(commit: &Commit) -> Self {
+        match commit.events.last() {
+            Some(Event::RunFinished(_)) => Self::Finish,
+            Some(Event::RunPaused(_)) => Self::Pause,
+            _ => Self::Other,
+        }
+    }
+    fn before(self) {
+        failpoint!("append.before_commit");
+        if matches!(self, Self::Finish) {
+            failpoint!("finish.before_commit");
+        }
+    }
+    fn after(self) {
+        failpoint!("append.after_commit");
+        match self {
+            Self::Finish => {
+                failpoint!("finish.after_commit");
+            }
+            Self::Pause => {
+                failpoint!("pause.after_commit");
+            }
+            Self::Other => {}
+        }
+    }
+}

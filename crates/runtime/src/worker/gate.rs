@@ -1,0 +1,217 @@
+//! Routing: from a call that the model wrote to a verdict. Validate the
+//! arguments, decide the permission, find the place.
+
+use serde_json::{Value, json};
+use toolyard_engine::permission::{self, Decision, Grant, GrantScope, Policy};
+use toolyard_engine::{AskKind, Effect, ParkKind, RoutedCall, Verdict};
+use toolyard_protocol::agent::execution::Execution;
+use toolyard_protocol::risk::Risk;
+use toolyard_protocol::tool::{Answerers, Place, ToolSpec, Visibility};
+use toolyard_protocol::wait::AnswerRule;
+use toolyard_protocol::{Timestamp, ToolName, ToolOutcome, limits};
+use toolyard_schema::parse_arguments;
+use toolyard_store::{StoreError, grants};
+use toolyard_tools::waiting;
+
+use super::draft::RawCall;
+use super::{Stop, Worker};
+
+/// A name that fits the rule, whatever the model invented: the history must
+/// stay well-formed.
+pub(super) fn safe_name(name: &str) -> ToolName {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let safe: String = name.chars().map(|c| if fits(c) { c } else { '_' }).take(limits::TOOL_NAME).collect();
+    ToolName::parse(&safe).unwrap_or_else(|_| ToolName::unnamed())
+}
+
+impl Worker {
+    /// Routes the calls of a reply.
+    pub(super) async fn route(&mut self, calls: Vec<RawCall>) -> Result<Vec<RoutedCall>, Stop> {
+        if calls.is_empty() {
+            return Ok(Vec::new());
+        }
+        let grants = self.grants().await?;
+        let most = limits::CALLS_PER_STEP;
+        let routed = calls.into_iter().enumerate().map(|(i, raw)| {
+            if i >= most {
+                let text = format!("Too many calls in one reply: the limit is {most}");
+                return refuse(raw.call, safe_name(&raw.name), Value::Null, raw.metadata, text);
+            }
+            self.route_one(raw, &grants)
+        });
+        Ok(routed.collect())
+    }
+
+    fn route_one(&self, raw: RawCall, grants: &[Grant]) -> RoutedCall {
+        let RawCall { call, name, args_text, metadata } = raw;
+        let name_fits = ToolName::parse(&name).is_ok();
+        let args = match parse_arguments(&args_text) {
+            Ok(args) => args,
+            Err(e) => {
+                return refuse(call, safe_name(&name), Value::String(args_text), metadata, e.to_string());
+            }
+        };
+        let spec = self.agent.as_ref().and_then(|a| a.tools.set.find(&name));
+        let Some(spec) = spec else {
+            let shown: String = name.chars().take(limits::TOOL_NAME).collect();
+            let text = if name_fits {
+                format!("Tool: {shown} not found")
+            } else {
+                format!("Invalid tool call format: {shown:?} is not a tool name")
+            };
+            return refuse(call, safe_name(&name), args, metadata, text);
+        };
+        let verdict = self.verdict(spec, &args, grants, false);
+        self.routed(spec, call, args, metadata, verdict)
+    }
+
+    fn routed(
+        &self,
+        spec: &ToolSpec,
+        call: toolyard_protocol::CallId,
+        args: Value,
+        metadata: Value,
+        verdict: Verdict,
+    ) -> RoutedCall {
+        RoutedCall {
+            call,
+            tool: spec.name.clone(),
+            args,
+            metadata: Some(metadata).filter(|m| !m.is_null()),
+            visibility: spec.visibility,
+            place: spec.place,
+            risk: spec.risk,
+            idempotent: spec.repeats_safely(),
+            untrusted: spec.taints(),
+            fingerprint: Some(spec.fingerprint()),
+            rule: self.rule(spec),
+            verdict,
+        }
+    }
+
+    /// A call whose gate was opened: its arguments may be an answerer's, and
+    /// rules may have changed meanwhile.
+    pub(super) async fn route_again(&mut self, effect: Effect) -> Result<RoutedCall, Stop> {
+        let Effect::Route { call, tool, args, approved, fingerprint, .. } = effect else {
+            return Err(Stop::Broken(StoreError::broken("not a route")));
+        };
+        let args = Value::clone(&args);
+        let grants = self.grants().await?;
+        let spec = self.agent.as_ref().and_then(|a| a.tools.set.find(tool.as_str()));
+        let Some(spec) = spec else {
+            let text = format!("Tool: {tool} not found");
+            return Ok(refuse(call, tool, args, Value::Null, text));
+        };
+        // An approval speaks for the tool as it was shown.
+        let approved = approved && fingerprint.as_ref() == Some(&spec.fingerprint());
+        let verdict = self.verdict(spec, &args, &grants, approved);
+        Ok(self.routed(spec, call, args, Value::Null, verdict))
+    }
+
+    fn verdict(&self, spec: &ToolSpec, args: &Value, grants: &[Grant], approved: bool) -> Verdict {
+        let schema = self.agent.as_ref().and_then(|a| a.tools.schemas.get(&spec.name));
+        if let Some(Err(errors)) = schema.map(|s| s.check(args)) {
+            let text = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            return Verdict::Refuse(ToolOutcome::Failed(text));
+        }
+        let ask_from = self.agent.as_ref().and_then(|a| a.config.permissions.ask_from);
+        let policy = Policy { ask_from, default_ask_from: self.rt.settings.ask_from };
+        match permission::decide(spec, &policy, grants, args, self.run.tainted()) {
+            Decision::Deny(text) => Verdict::Refuse(ToolOutcome::Denied(text)),
+            Decision::Ask if !approved => Verdict::Ask {
+                kind: AskKind::Approval,
+                expires: self.expiry(spec),
+                payload: question(spec, args),
+            },
+            Decision::Ask | Decision::Allow => self.dispatch(spec, args),
+        }
+    }
+
+    /// Where an allowed call goes.
+    fn dispatch(&self, spec: &ToolSpec, args: &Value) -> Verdict {
+        if spec.is_client() {
+            return Verdict::Park { kind: ParkKind::Client, expires: self.expiry(spec), payload: None };
+        }
+        let Execution::Waiting(pause) = &spec.execution else { return Verdict::Run };
+        match waiting::plan(pause, args) {
+            Ok(plan) => Verdict::Park {
+                kind: ParkKind::Timer,
+                expires: Some(self.now().plus_millis(plan.ms)),
+                payload: Some(plan.payload),
+            },
+            Err(text) => Verdict::Refuse(ToolOutcome::Failed(text)),
+        }
+    }
+
+    fn expiry(&self, spec: &ToolSpec) -> Option<Timestamp> {
+        Some(self.now().plus_millis(spec.expires_ms.unwrap_or(limits::CLIENT_EXPIRES_MS)))
+    }
+
+    /// Who may answer: the tool's word, then the agent's, then the entity that
+    /// triggered the run. Without one only backends may.
+    fn rule(&self, spec: &ToolSpec) -> AnswerRule {
+        let created = self.run.created();
+        let agents = created.and_then(|c| c.answerers.shown().copied());
+        match spec.answerers.or(agents).unwrap_or_default() {
+            Answerers::Members => AnswerRule::Members {},
+            Answerers::Admin => AnswerRule::Admin {},
+            Answerers::Trigger => match created.and_then(|c| c.trigger.as_ref()) {
+                Some(trigger) => AnswerRule::Trigger { entity: trigger.entity.clone() },
+                None => AnswerRule::Backend {},
+            },
+        }
+    }
+
+    /// The grants that speak for this run: of its triggering entity, for this space.
+    async fn grants(&mut self) -> Result<Vec<Grant>, Stop> {
+        let created = self.run.created();
+        let entity = created.and_then(|c| c.trigger.as_ref()).map(|t| t.entity.clone());
+        let (tenant, space) = (self.tenant.clone(), self.space());
+        let rows = self
+            .patiently(move |tx| {
+                let (tenant, entity) = (tenant.clone(), entity.clone());
+                Box::pin(async move { grants::of_entity(tx, &tenant, entity.as_ref()).await })
+            })
+            .await?;
+        let grants = rows.into_iter().filter_map(|row| serde_json::from_value::<Grant>(row.body).ok());
+        Ok(grants
+            .filter(|grant| match &grant.scope {
+                GrantScope::Session { space: of } => space.as_ref() == Some(of),
+                GrantScope::Stored {} => true,
+            })
+            .collect())
+    }
+}
+
+/// What an answerer is shown: the exact arguments.
+fn question(spec: &ToolSpec, args: &Value) -> Value {
+    json!({
+        "toolName": spec.name,
+        "description": spec.description,
+        "risk": spec.risk,
+        "args": args,
+    })
+}
+
+fn refuse(
+    call: toolyard_protocol::CallId,
+    tool: ToolName,
+    args: Value,
+    metadata: Value,
+    text: String,
+) -> RoutedCall {
+    RoutedCall {
+        call,
+        tool,
+        args,
+        metadata: Some(metadata).filter(|m| !m.is_null()),
+        visibility: Visibility::Private,
+        place: Place::Gateway,
+        risk: Risk::Low,
+        idempotent: true,
+        untrusted: false,
+        fingerprint: None,
+        rule: AnswerRule::Backend {},
+        verdict: Verdict::Refuse(ToolOutcome::Failed(text)),
+    }
+}

@@ -1,0 +1,298 @@
+//! The worker of one run: fold the log, perform what is due, append what
+//! follows. One task per active run; the model's stream is read in it.
+//!
+//! Recovery is the same path: fold, `due`, go. The worker never decides what a
+//! run does next, it only carries the engine's word out.
+
+mod append;
+mod draft;
+mod gate;
+mod history;
+mod speaking;
+mod tools;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use toolyard_engine::{Effect, EffectId, Input, Run};
+use toolyard_protocol::{ErrorCode, RunId, TenantId, Timestamp, limits};
+use toolyard_store::log::{self, Logged};
+use toolyard_store::{StoreError, Watch};
+
+use crate::agents::LoadedAgent;
+use crate::runtime::{Runtime, Start};
+use speaking::{Heard, Speaking};
+use tools::Hands;
+
+/// Why a worker ends before its run does.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The run belongs to another owner now, or to nobody.
+    Lost,
+    /// It cannot go on here; another try may.
+    Broken(StoreError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(e: StoreError) -> Self {
+        Self::Broken(e)
+    }
+}
+
+pub(crate) struct Worker {
+    rt: Arc<Runtime>,
+    tenant: TenantId,
+    id: RunId,
+    epoch: i64,
+    /// The last event that was folded.
+    seq: i64,
+    run: Run,
+    agent: Option<Arc<LoadedAgent>>,
+    start: Option<Start>,
+    speaking: Option<Speaking>,
+    hands: Hands,
+    watch: Watch,
+    clock: append::DatabaseClock,
+    /// Turns before this one are stored as they stay.
+    first_open_turn: u32,
+}
+
+impl Worker {
+    pub(crate) fn new(rt: Arc<Runtime>, start: Start) -> Self {
+        Self {
+            tenant: start.tenant.clone(),
+            id: start.run.clone(),
+            epoch: start.epoch,
+            seq: 0,
+            run: Run::new(start.run.clone()),
+            agent: None,
+            speaking: None,
+            hands: Hands::default(),
+            // Listen first, then read: no fact falls between.
+            watch: rt.store.feed().watch_run(&start.run),
+            clock: append::DatabaseClock::default(),
+            first_open_turn: 0,
+            start: Some(start),
+            rt,
+        }
+    }
+
+    /// Advances the run until it is parked, finished or lost.
+    pub(crate) async fn drive(mut self) -> Result<(), Stop> {
+        let recovered = self.fold_log().await?;
+        self.load_agent().await?;
+        self.first_open_turn = self.run.turn().saturating_sub(1);
+        let why = if recovered { "the node that worked on it stopped" } else { "" };
+        self.tell(Input::Claimed { recovered, why: why.to_owned() }).await?;
+        let hand_back = self.rt.handing_back.clone();
+        loop {
+            if self.run.is_finished() || self.run.is_parked() {
+                return Ok(());
+            }
+            self.align().await?;
+            if self.run.halting() && self.is_idle() {
+                self.tell(Input::Halted { said: None }).await?;
+                continue;
+            }
+            tokio::select! {
+                biased;
+                () = hand_back.cancelled() => return self.hand_back().await,
+                _ = self.watch.committed.changed() => self.hear_facts().await?,
+                heard = next_word(&mut self.speaking) => self.heard(heard).await?,
+                Some(done) = self.hands.next() => {
+                    toolyard_store::failpoint!("tool.before_outcome_commit");
+                    self.returned(done).await?;
+                }
+                // Other nodes' facts also come without notifications, a little later.
+                () = tokio::time::sleep(self.rt.settings.tick), if !self.rt.store.is_sqlite() => self.hear_facts().await?,
+            }
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.speaking.is_none() && self.hands.is_empty()
+    }
+
+    /// Reads the log, or takes it from whoever has just written it.
+    async fn fold_log(&mut self) -> Result<bool, Stop> {
+        let start = self.start.take();
+        let recovered = start.as_ref().is_some_and(|s| s.recovered);
+        match start.and_then(|s| s.log) {
+            Some(log) => self.fold(&log),
+            None => {
+                while self.catch_up().await? == usize::try_from(limits::LOG_PAGE).unwrap_or(usize::MAX) {}
+            }
+        }
+        Ok(recovered)
+    }
+
+    fn fold(&mut self, log: &[Logged]) {
+        for logged in log {
+            self.run.fold(&logged.event);
+            self.seq = logged.seq;
+            self.clock.saw(logged.at);
+        }
+    }
+
+    /// Folds what is new in the log; answers how many events.
+    async fn catch_up(&mut self) -> Result<usize, Stop> {
+        let (tenant, id, seq) = (self.tenant.clone(), self.id.clone(), self.seq);
+        let log: Vec<Logged> = self
+            .patiently(move |tx| {
+                let (tenant, id) = (tenant.clone(), id.clone());
+                Box::pin(async move { log::read(tx, &tenant, &id, seq, limits::LOG_PAGE).await })
+            })
+            .await?;
+        self.fold(&log);
+        Ok(log.len())
+    }
+
+    async fn hear_facts(&mut self) -> Result<(), Stop> {
+        if self.rt.store.is_sqlite() && *self.watch.committed.borrow_and_update() <= self.seq {
+            return Ok(());
+        }
+        if self.catch_up().await? > 0 {
+            self.tell(Input::Woken).await?;
+        }
+        Ok(())
+    }
+
+    async fn load_agent(&mut self) -> Result<(), Stop> {
+        let hash = self.run.created().and_then(|c| c.agent_version.shown().cloned());
+        let hash = hash.ok_or_else(|| StoreError::broken("a run without an agent version"))?;
+        let (rt, tenant) = (self.rt.clone(), self.tenant.clone());
+        let found = self
+            .patiently(move |tx| {
+                let (rt, tenant, hash) = (rt.clone(), tenant.clone(), hash.clone());
+                Box::pin(async move { rt.agents.load(tx, &tenant, &hash).await })
+            })
+            .await?;
+        self.agent = Some(found.ok_or_else(|| StoreError::broken("the run's agent version is gone"))?);
+        Ok(())
+    }
+
+    /// Starts what is due and not in flight; aborts what is in flight and no
+    /// longer due.
+    async fn align(&mut self) -> Result<(), Stop> {
+        let due = self.run.due();
+        let ids: Vec<EffectId> = due.iter().map(Effect::id).collect();
+        self.hands.keep(&ids);
+        if let Some(speaking) = self.speaking.take_if(|s| !ids.contains(&s.id)) {
+            let said = speaking.silence();
+            if self.run.halting() {
+                self.hands.keep(&[]);
+                self.tell(Input::Halted { said }).await?;
+                return Ok(());
+            }
+        }
+        for effect in due {
+            match effect {
+                Effect::CallModel { .. } if self.speaking.is_none() => self.speak(effect).await?,
+                Effect::CallModel { .. } => {}
+                Effect::RunTool { .. } => self.start_tool(effect),
+                Effect::Route { .. } => {
+                    let routed = self.route_again(effect).await?;
+                    // Its append changes what is due: look again.
+                    self.tell(Input::Routed(routed)).await?;
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn heard(&mut self, heard: Heard) -> Result<(), Stop> {
+        match heard {
+            Heard::More => Ok(()),
+            Heard::Whole { reply, calls } => {
+                toolyard_store::failpoint!("model.after_stream");
+                self.speaking = None;
+                let calls = self.route(calls).await?;
+                self.tell(Input::ModelReplied { reply, calls }).await
+            }
+            Heard::Failed { error, said } => {
+                self.speaking = None;
+                let detail = error.detail().unwrap_or_default().to_owned();
+                let (code, message) = (error.code(), error.to_string());
+                tracing::warn!(run = %self.id, code = code.as_str(), %message, "the model failed");
+                self.tell(Input::ModelFailed { code, message, detail, said }).await
+            }
+        }
+    }
+
+    /// The time to finish is over. What cannot be repeated is said to be
+    /// uncertain now, since nobody will know better later.
+    async fn hand_back(mut self) -> Result<(), Stop> {
+        self.speaking = None;
+        self.hands.keep(&[]);
+        let why = "the gateway stopped".to_owned();
+        self.tell(Input::Claimed { recovered: true, why }).await?;
+        self.rt.store.feed().forget(&self.id, self.space().as_ref());
+        if self.run.is_finished() || self.run.is_parked() {
+            return Ok(());
+        }
+        self.release().await
+    }
+
+    fn space(&self) -> Option<toolyard_protocol::SpaceId> {
+        self.run.created().and_then(|c| c.space.clone())
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Ends the run because something that it needs is gone.
+    async fn fail(&mut self, code: ErrorCode, message: &str) -> Result<(), Stop> {
+        let input =
+            Input::ModelFailed { code, message: message.to_owned(), detail: String::new(), said: None };
+        self.tell(input).await
+    }
+}
+
+/// The next word of the model, or never.
+async fn next_word(speaking: &mut Option<Speaking>) -> Heard {
+    match speaking {
+        Some(speaking) => {
+            let chunk = speaking.stream.next().await;
+            speaking.take(chunk)
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Between tries of a database that does not answer.
+const PATIENCE: [Duration; 5] = [
+    Duration::from_millis(50),
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+];
+
+impl Worker {
+    /// Reads, and tries again while the database is away.
+    async fn patiently<T, F>(&mut self, read: F) -> Result<T, Stop>
+    where
+        F: for<'t, 'c> Fn(
+                &'t mut toolyard_store::Tx<'c>,
+            ) -> futures::future::BoxFuture<'t, Result<T, StoreError>>
+            + Clone
+            + Send
+            + 'static,
+        T: Send + 'static,
+    {
+        let mut pauses = PATIENCE.iter();
+        loop {
+            let again = read.clone();
+            match self.rt.store.read(move |tx| again(tx)).await {
+                Err(StoreError::Unavailable(cause)) => match pauses.next() {
+                    Some(pause) => tokio::time::sleep(*pause).await,
+                    None => return Err(Stop::Broken(StoreError::Unavailable(cause))),
+                },
+                other => return Ok(other?),
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Calls that somebody must allow first.
+
+use serde_json::{Value, json};
+use toolyard_engine::facts::Answer;
+use toolyard_protocol::event::Event;
+use toolyard_protocol::run::{PauseReason, RunStatus};
+use toolyard_protocol::wait::WaitKind;
+use toolyard_protocol::{ErrorCode, OutcomeKind, RunId, WaitId};
+use toolyard_runtime::{AnswerIn, Remember};
+
+use crate::yard::{Yard, client_tool, static_tool};
+
+fn asking(mut tool: Value) -> Value {
+    tool["approval"] = json!("ask");
+    tool
+}
+
+async fn asked(yard: &Yard, text: &str) -> (RunId, WaitId) {
+    let run = yard.say(text).await;
+    yard.until(&run, RunStatus::WaitingTool).await;
+    let waits = yard.open_waits(&run).await;
+    assert_eq!(waits[0].wait.kind, WaitKind::Approval);
+    (run, waits[0].wait.id.clone())
+}
+
+fn allow(edited: Option<Value>) -> AnswerIn {
+    AnswerIn { answer: Answer::Allow { edited }, remember: None }
+}
+
+fn deny() -> AnswerIn {
+    AnswerIn { answer: Answer::Deny { message: None }, remember: None }
+}
+
+#[tokio::test]
+async fn a_call_under_ask_is_not_announced_before_it_is_allowed() {
+    let yard = Yard::new(json!([asking(static_tool("pay"))])).await;
+    let (run, wait) = asked(&yard, "call pay {}").await;
+    let events = yard.events(&run).await;
+    assert!(!events.iter().any(|e| matches!(e, Event::ToolCallRequested(_))));
+    assert!(events.iter().any(|e| matches!(e, Event::RunPaused(p) if p.reason == PauseReason::Approval)));
+    yard.rt.answer(yard.caller(), wait.clone(), allow(None)).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    assert!(yard.answer().await.contains("pay"));
+    let late = yard.rt.answer(yard.caller(), wait, deny()).await.unwrap_err();
+    assert_eq!(late.code, ErrorCode::RunEnded);
+}
+
+#[tokio::test]
+async fn c13_a_denied_tool_does_not_run_and_the_model_hears_it() {
+    let yard = Yard::new(json!([asking(static_tool("pay"))])).await;
+    let (run, wait) = asked(&yard, "call pay {}").await;
+    yard.rt.answer(yard.caller(), wait, deny()).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    assert!(yard.answer().await.contains("Tool execution denied by user"));
+    let events = yard.events(&run).await;
+    assert!(!events.iter().any(|e| matches!(e, Event::ToolCallRequested(_))));
+    assert!(events.iter().any(|e| matches!(e, Event::ToolReturned(r) if r.outcome == OutcomeKind::Denied)));
+}
+
+#[tokio::test]
+async fn an_allowed_client_tool_waits_for_its_client_with_the_edited_arguments() {
+    let yard = Yard::new(json!([asking(client_tool("ask"))])).await;
+    let (run, wait) = asked(&yard, "call ask {\"n\":1}").await;
+    yard.rt.answer(yard.caller_as(&yard.ada), wait, allow(Some(json!({"n": 2})))).await.unwrap();
+    yard.until(&run, RunStatus::WaitingTool).await;
+    let waits = yard.open_waits(&run).await;
+    assert_eq!((waits.len(), waits[0].wait.kind), (1, WaitKind::Client));
+    let events = yard.events(&run).await;
+    let args = events.iter().find_map(|e| match e {
+        Event::ToolCallRequested(r) => r.args.shown(),
+        _ => None,
+    });
+    assert_eq!(args, Some(&json!({"n": 2})));
+    yard.submit(&run, &waits[0].wait.call, json!("done")).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+}
+
+#[tokio::test]
+async fn edited_arguments_are_checked_again() {
+    let yard = Yard::new(json!([asking(client_tool("ask"))])).await;
+    let (run, wait) = asked(&yard, "call ask {\"n\":1}").await;
+    yard.rt.answer(yard.caller(), wait, allow(Some(json!({"n": "no"})))).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    assert!(yard.answer().await.contains("Parameter n has wrong type"));
+}
+
+#[tokio::test]
+async fn those_who_may_not_answer_are_refused() {
+    let yard = Yard::new(json!([asking(static_tool("pay"))])).await;
+    let (_, wait) = asked(&yard, "call pay {}").await;
+    let refused = yard.rt.answer(yard.caller_as(&yard.bob), wait, allow(None)).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::Forbidden);
+}
+
+#[tokio::test]
+async fn a_remembered_permission_is_not_asked_for_again_in_its_space() {
+    let yard = Yard::new(json!([asking(static_tool("pay"))])).await;
+    let (run, wait) = asked(&yard, "call pay {}").await;
+    let answer = AnswerIn { remember: Some(Remember::Session), ..allow(None) };
+    yard.rt.answer(yard.caller(), wait, answer).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    let again = yard.say("call pay {}").await;
+    yard.until(&again, RunStatus::Completed).await;
+    assert!(!yard.kinds(&again).await.contains(&"Asked"));
+}
+
+#[tokio::test]
+async fn a_remembered_denial_refuses_at_once() {
+    let yard = Yard::new(json!([asking(static_tool("pay"))])).await;
+    let (run, wait) = asked(&yard, "call pay {}").await;
+    let answer = AnswerIn { remember: Some(Remember::Always), ..deny() };
+    yard.rt.answer(yard.caller(), wait, answer).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    let again = yard.say("call pay {}").await;
+    yard.until(&again, RunStatus::Completed).await;
+    assert!(
+        yard.events(&again)
+            .await
+            .iter()
+            .any(|e| matches!(e, Event::ToolReturned(r) if r.outcome == OutcomeKind::Denied))
+    );
+}

@@ -1,0 +1,111 @@
+//! How runs end: by themselves, by a limit, by somebody, by time.
+
+use serde_json::json;
+use toolyard_protocol::event::Event;
+use toolyard_protocol::run::{FinishReason, RunStatus};
+use toolyard_protocol::{ErrorCode, OutcomeKind};
+
+use crate::yard::{Yard, client_tool, static_tool};
+
+#[tokio::test]
+async fn row12_an_unanswered_call_expires_and_the_run_goes_on() {
+    let mut tool = client_tool("ask");
+    tool["expiresMs"] = json!(40);
+    let yard = Yard::new(json!([tool])).await;
+    let run = yard.say("call ask {}").await;
+    yard.until(&run, RunStatus::Completed).await;
+    assert!(yard.answer().await.contains("Expired: nobody answered within "));
+    let outcome = yard.events(&run).await.into_iter().find_map(|e| match e {
+        Event::ToolReturned(r) => Some(r.outcome),
+        _ => None,
+    });
+    assert_eq!(outcome, Some(OutcomeKind::Expired));
+}
+
+#[tokio::test]
+async fn g13_a_waiting_tool_is_a_timer_on_disk() {
+    let tool =
+        json!({"name": "nap", "executionType": "waiting", "execution": {"duration": 60, "reason": "tea"}});
+    let yard = Yard::new(json!([tool])).await;
+    let run = yard.say("call nap {}").await;
+    yard.until(&run, RunStatus::Completed).await;
+    let value = yard.events(&run).await.into_iter().find_map(|e| match e {
+        Event::ToolReturned(r) => r.value.into_shown(),
+        _ => None,
+    });
+    let value = value.unwrap();
+    assert_eq!(
+        (&value["success"], &value["waited"], &value["reason"]),
+        (&json!(true), &json!(60), &json!("tea"))
+    );
+    assert!(yard.kinds(&run).await.contains(&"RunPaused"));
+}
+
+#[tokio::test]
+async fn a_cancel_while_waiting_ends_the_call_and_the_run() {
+    let yard = Yard::new(json!([client_tool("ask")])).await;
+    let run = yard.say("call ask {}").await;
+    yard.until(&run, RunStatus::WaitingTool).await;
+    let call = yard.open_waits(&run).await[0].wait.call.clone();
+    yard.rt.cancel(yard.caller(), run.clone(), Some("enough".to_owned())).await.unwrap();
+    yard.until(&run, RunStatus::Canceled).await;
+    assert!(yard.open_waits(&run).await.is_empty());
+    // D6: a late result changes nothing.
+    let before = yard.kinds(&run).await;
+    assert_eq!(yard.submit(&run, &call, json!(1)).await.unwrap_err().code, ErrorCode::RunEnded);
+    assert_eq!(yard.kinds(&run).await, before);
+    let again = yard.rt.cancel(yard.caller(), run.clone(), None).await.unwrap_err();
+    assert_eq!(again.code, ErrorCode::RunEnded);
+}
+
+#[tokio::test]
+async fn a_cancel_in_the_middle_of_a_stream_keeps_what_was_shown() {
+    let yard = Yard::new(json!([])).await;
+    let run = yard.say("slow 500").await;
+    let mut joined = yard.rt.store().feed().join_run(&run);
+    while joined.so_far.is_empty() && joined.deltas.recv().await.is_err() {}
+    yard.rt.cancel(yard.caller(), run.clone(), None).await.unwrap();
+    yard.until(&run, RunStatus::Canceled).await;
+    let partial = yard.events(&run).await.into_iter().find_map(|e| match e {
+        Event::ModelReplied(r) if r.partial => Some(r.finish),
+        _ => None,
+    });
+    assert_eq!(partial, Some(FinishReason::Stopped));
+}
+
+#[tokio::test]
+async fn three_failures_in_a_row_stop_the_run() {
+    let yard = Yard::new(json!([static_tool("x")])).await;
+    // Three unknown tools in one reply are three failures.
+    let run = yard.say("call a {}\ncall b {}\ncall c {}").await;
+    yard.until(&run, RunStatus::Failed).await;
+    let end = yard.events(&run).await.pop();
+    let Some(Event::RunFinished(end)) = end else { panic!("{end:?}") };
+    assert_eq!(end.error, Some(ErrorCode::ToolFailures));
+    assert_eq!(end.message.as_deref(), Some("Stopped after 3 consecutive tool failures"));
+}
+
+#[tokio::test]
+async fn a_failing_model_fails_the_run_with_its_code() {
+    let yard = Yard::new(json!([static_tool("x")])).await;
+    let run = yard.say("fail").await;
+    yard.until(&run, RunStatus::Failed).await;
+    let Some(Event::RunFinished(end)) = yard.events(&run).await.pop() else { panic!() };
+    assert_eq!(end.error, Some(ErrorCode::ModelFailed));
+}
+
+#[tokio::test]
+async fn a_late_result_after_expiry_is_a_conflict() {
+    let mut tool = client_tool("ask");
+    tool["expiresMs"] = json!(30);
+    let yard = Yard::new(json!([tool, client_tool("other")])).await;
+    let run = yard.say("call ask {}\ncall other {}").await;
+    yard.until(&run, RunStatus::WaitingTool).await;
+    let waits = yard.open_waits(&run).await;
+    let call = waits.iter().find(|w| w.wait.tool.as_str() == "ask").unwrap().wait.call.clone();
+    let mut watch = yard.rt.store().feed().watch_run(&run);
+    while yard.open_waits(&run).await.len() > 1 {
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(50), watch.committed.changed()).await;
+    }
+    assert_eq!(yard.submit(&run, &call, json!(1)).await.unwrap_err().code, ErrorCode::ResultConflict);
+}

@@ -1,0 +1,9 @@
+//! Stories about runs in motion, on a real database with the demo model.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod approvals;
+mod client_tools;
+mod endings;
+mod messages;
+mod recovery;
+mod yard;

@@ -1,0 +1,255 @@
+//! A small gateway without HTTP: one store, one runtime, one agent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolyard_models::Providers;
+use toolyard_models::demo::Demo;
+use toolyard_protocol::event::Event;
+use toolyard_protocol::message::{Message, Part, Speaker};
+use toolyard_protocol::principal::{Actor, Principal, Role, Viewer};
+use toolyard_protocol::run::RunStatus;
+use toolyard_protocol::{
+    AgentName, ApiError, CallId, EntityId, KeyId, KeyKind, NodeId, RunId, SpaceId, TenantId, ToolOutcome,
+};
+use toolyard_runtime::{
+    Caller, Disposition, Fresh, PostMessage, Posted, ResultIn, Runtime, Settings, Submitted, check_agent,
+};
+use toolyard_store::entities::{Entity, EntityKind};
+use toolyard_store::spaces::Space;
+use toolyard_store::waits::WaitRow;
+use toolyard_store::{Store, StoreError, agents, entities, log, messages, runs, spaces, waits};
+
+pub struct Yard {
+    pub rt: Arc<Runtime>,
+    pub tenant: TenantId,
+    pub space: SpaceId,
+    pub ada: EntityId,
+    pub bob: EntityId,
+    pub bot: EntityId,
+    folder: tempfile::TempDir,
+}
+
+/// The agent most stories use.
+pub fn config(tools: Value, extra: Value) -> Value {
+    let mut config = json!({
+        "agent": {"name": "bot", "system": "Be brief."},
+        "model": {"provider": "demo", "name": "demo"},
+        "tools": tools,
+    });
+    for (key, value) in extra.as_object().cloned().unwrap_or_default() {
+        config[key] = value;
+    }
+    config
+}
+
+fn settings() -> Settings {
+    Settings { tick: Duration::from_millis(50), ..Settings::new(NodeId::parse("node_a").unwrap()) }
+}
+
+fn providers() -> Providers {
+    let mut providers = Providers::default();
+    providers.insert("demo", Arc::new(Demo::new("demo")));
+    providers
+}
+
+async fn open(folder: &std::path::Path) -> Arc<Store> {
+    let settings = toolyard_store::Settings::Sqlite { folder: folder.to_owned() };
+    Arc::new(Store::open(&settings).await.unwrap())
+}
+
+impl Yard {
+    pub async fn new(tools: Value) -> Self {
+        Self::with(config(tools, json!({}))).await
+    }
+
+    pub async fn with(config: Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path()).await;
+        let tenant = TenantId::default_tenant();
+        let rt = Runtime::start(store.clone(), providers(), settings()).await.unwrap();
+        check_agent(&config).unwrap();
+        let t = tenant.clone();
+        let made = store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let name = AgentName::parse("bot").unwrap();
+                    agents::upsert(tx, &t, &name, &config).await?;
+                    let now = tx.now().await?;
+                    let mut ids = Vec::new();
+                    for (kind, agent) in [
+                        (EntityKind::Human, None),
+                        (EntityKind::Human, None),
+                        (EntityKind::Agent, Some(name)),
+                    ] {
+                        let entity = Entity {
+                            id: EntityId::mint(),
+                            kind,
+                            external_id: None,
+                            display_name: None,
+                            agent,
+                            metadata: None,
+                            created_at: now,
+                        };
+                        entities::insert(tx, &t, &entity).await?;
+                        ids.push(entity.id);
+                    }
+                    let space = Space {
+                        id: SpaceId::mint(),
+                        name: None,
+                        description: None,
+                        metadata: None,
+                        show_reasoning: false,
+                        last_pos: 0,
+                        created_at: now,
+                    };
+                    spaces::insert(tx, &t, &space).await?;
+                    for id in &ids {
+                        spaces::put_member(tx, &t, &space.id, id, Role::Member).await?;
+                    }
+                    Ok::<_, StoreError>((space.id, ids))
+                })
+            })
+            .await
+            .unwrap();
+        let (space, ids) = made;
+        let [ada, bob, bot] = ids.try_into().unwrap();
+        Self { rt, tenant, space, ada, bob, bot, folder }
+    }
+
+    /// The process dies: no goodbye, no hand-back. A new one opens the same folder.
+    pub async fn crash(self) -> Self {
+        let Self { rt, tenant, space, ada, bob, bot, folder } = self;
+        // A copy of the files is what a dead process leaves, and needs no lock.
+        let copy = tempfile::tempdir().unwrap();
+        for file in std::fs::read_dir(folder.path()).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+        }
+        rt.stop(Duration::ZERO).await;
+        let store = open(copy.path()).await;
+        let rt = Runtime::start(store, providers(), settings()).await.unwrap();
+        Self { rt, tenant, space, ada, bob, bot, folder: copy }
+    }
+
+    pub fn secret(&self) -> Principal {
+        Principal {
+            tenant: self.tenant.clone(),
+            key: KeyId::parse("key_test").unwrap(),
+            kind: KeyKind::Secret,
+            entity: None,
+        }
+    }
+
+    pub fn caller(&self) -> Caller {
+        Caller {
+            tenant: self.tenant.clone(),
+            viewer: Viewer::secret(),
+            actor: Actor::caller(&self.secret(), None),
+        }
+    }
+
+    pub fn caller_as(&self, entity: &EntityId) -> Caller {
+        let principal = Principal { kind: KeyKind::Public, entity: Some(entity.clone()), ..self.secret() };
+        Caller {
+            tenant: self.tenant.clone(),
+            viewer: Viewer::public(entity.clone(), Role::Member),
+            actor: Actor::caller(&principal, None),
+        }
+    }
+
+    pub async fn post(&self, sender: &EntityId, text: &str) -> Posted {
+        let post = PostMessage {
+            by: self.secret(),
+            space: self.space.clone(),
+            sender: Some(sender.clone()),
+            speaker: Speaker::User,
+            parts: vec![Part::text(text)],
+            metadata: None,
+            trigger_agents: true,
+        };
+        match self.rt.post_message(post, None).await.unwrap() {
+            Fresh::Done(posted) => posted,
+            Fresh::Before { .. } => panic!("no key was given"),
+        }
+    }
+
+    /// Ada says something; the bot's run.
+    pub async fn say(&self, text: &str) -> RunId {
+        self.post(&self.ada, text).await.runs[0].run.clone().unwrap()
+    }
+
+    pub async fn say_again(&self, text: &str) -> (RunId, Disposition) {
+        let reached = self.post(&self.ada, text).await.runs.remove(0);
+        (reached.run.unwrap(), reached.disposition)
+    }
+
+    pub async fn events(&self, run: &RunId) -> Vec<Event> {
+        let (t, run) = (self.tenant.clone(), run.clone());
+        let read =
+            self.rt.store().read(move |tx| Box::pin(async move { log::read(tx, &t, &run, 0, 1000).await }));
+        read.await.unwrap().into_iter().map(|l| l.event).collect()
+    }
+
+    pub async fn kinds(&self, run: &RunId) -> Vec<&'static str> {
+        self.events(run).await.iter().map(Event::kind).collect()
+    }
+
+    pub async fn status(&self, run: &RunId) -> RunStatus {
+        let (t, run) = (self.tenant.clone(), run.clone());
+        let read = self.rt.store().read(move |tx| Box::pin(async move { runs::get(tx, &t, &run).await }));
+        read.await.unwrap().unwrap().status
+    }
+
+    /// Waits until the run has this status: for a fact, not for a time.
+    pub async fn until(&self, run: &RunId, status: RunStatus) {
+        let mut watch = self.rt.store().feed().watch_run(run);
+        let reached = async {
+            while self.status(run).await != status {
+                let _ = tokio::time::timeout(Duration::from_millis(100), watch.committed.changed()).await;
+            }
+        };
+        if tokio::time::timeout(Duration::from_secs(20), reached).await.is_err() {
+            panic!("{:?} never came: {:?} {:?}", status, self.status(run).await, self.kinds(run).await);
+        }
+    }
+
+    pub async fn open_waits(&self, run: &RunId) -> Vec<WaitRow> {
+        let (t, run) = (self.tenant.clone(), run.clone());
+        let read =
+            self.rt.store().read(move |tx| Box::pin(async move { waits::open_of_run(tx, &t, &run).await }));
+        read.await.unwrap()
+    }
+
+    pub async fn submit(&self, run: &RunId, call: &CallId, value: Value) -> Result<Submitted, ApiError> {
+        let result = ResultIn { call: call.clone(), outcome: ToolOutcome::Ok(value) };
+        Ok(self.rt.submit(self.caller(), run.clone(), vec![result]).await?[0])
+    }
+
+    pub async fn messages(&self) -> Vec<Message> {
+        let (t, space) = (self.tenant.clone(), self.space.clone());
+        let read = self
+            .rt
+            .store()
+            .read(move |tx| Box::pin(async move { messages::page(tx, &t, &space, None, None, 200).await }));
+        read.await.unwrap()
+    }
+
+    /// The text of the newest assistant message.
+    pub async fn answer(&self) -> String {
+        let messages = self.messages().await;
+        let last = messages.iter().rev().find(|m| m.speaker == Speaker::Assistant).unwrap();
+        toolyard_protocol::message::text_of(&last.parts)
+    }
+}
+
+/// A tool that a client runs.
+pub fn client_tool(name: &str) -> Value {
+    json!({"name": name, "description": "A client tool", "inputSchema": {"type": "object", "properties": {"n": {"type": "number"}}}})
+}
+
+/// A tool that the gateway answers by itself.
+pub fn static_tool(name: &str) -> Value {
+    json!({"name": name, "description": "Static", "executionType": "basic", "execution": {"mode": "static", "output": {"tool": name}}})
+}

@@ -1,0 +1,36 @@
+//! What every request may use.
+
+use std::sync::Arc;
+
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio_util::sync::CancellationToken;
+use toolyard_store::Store;
+
+use crate::auth::{Auth, UrlSigner};
+use crate::config::Config;
+use crate::http::rate::Rates;
+use crate::http::site::Sites;
+use crate::tasks::Tasks;
+
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) store: Arc<Store>,
+    pub(crate) auth: Auth,
+    pub(crate) signer: UrlSigner,
+    pub(crate) rates: Rates,
+    pub(crate) sites: Sites,
+    pub(crate) config: Config,
+    pub(crate) meter: Meter,
+    pub(crate) tasks: Tasks,
+    /// Cancelled when the gateway stops: every stream ends, `/ready` says no.
+    pub(crate) shutdown: CancellationToken,
+}
+
+/// Renders `/metrics`.
+pub(crate) struct Meter(pub(crate) PrometheusHandle);
+
+impl std::fmt::Debug for Meter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Meter")
+    }
+}

@@ -1,0 +1,121 @@
+//! Environment variables over the file: each key has one `TOOLYARD_…` name.
+
+use toml::{Table, Value};
+
+/// How a variable's text becomes a value.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Text,
+    Number,
+    Flag,
+    /// Separated by commas.
+    List,
+}
+
+/// A variable and the path of its key.
+const NAMES: &[(&str, &[&str], Form)] = &[
+    ("TOOLYARD_LISTEN", &["listen"], Form::Text),
+    ("TOOLYARD_DATA", &["data"], Form::Text),
+    ("TOOLYARD_DATABASE_URL", &["database_url"], Form::Text),
+    ("TOOLYARD_AGENTS_DIR", &["agents_dir"], Form::Text),
+    ("TOOLYARD_MODE", &["mode"], Form::Text),
+    ("TOOLYARD_AUTH", &["auth"], Form::Text),
+    ("TOOLYARD_DEFAULT_AGENT", &["default_agent"], Form::Text),
+    ("TOOLYARD_ALLOWED_ORIGINS", &["allowed_origins"], Form::List),
+    ("TOOLYARD_DRAIN_SECONDS", &["drain_seconds"], Form::Number),
+    ("TOOLYARD_SECRET_KEY", &["keys", "secret"], Form::Text),
+    ("TOOLYARD_PUBLIC_KEY", &["keys", "public"], Form::Text),
+    ("TOOLYARD_JWT_SECRET", &["jwt", "secret"], Form::Text),
+    ("TOOLYARD_JWT_JWKS_URL", &["jwt", "jwks_url"], Form::Text),
+    ("TOOLYARD_JWT_ENTITY_CLAIM", &["jwt", "entity_claim"], Form::Text),
+    ("TOOLYARD_JWT_TENANT_CLAIM", &["jwt", "tenant_claim"], Form::Text),
+    ("TOOLYARD_JWT_ISSUER", &["jwt", "issuer"], Form::Text),
+    ("TOOLYARD_JWT_AUDIENCE", &["jwt", "audience"], Form::Text),
+    ("TOOLYARD_JWT_AUTO_ENTITIES", &["jwt", "auto_entities"], Form::Flag),
+    ("TOOLYARD_PERMISSIONS_ASK_FROM", &["permissions", "ask_from"], Form::Text),
+    ("TOOLYARD_LIMITS_BODY_BYTES", &["limits", "body_bytes"], Form::Number),
+    ("TOOLYARD_LIMITS_CONVERSATION_BODY_BYTES", &["limits", "conversation_body_bytes"], Form::Number),
+    ("TOOLYARD_LIMITS_RESULT_BODY_BYTES", &["limits", "result_body_bytes"], Form::Number),
+    ("TOOLYARD_LIMITS_FILE_BYTES", &["limits", "file_bytes"], Form::Number),
+    ("TOOLYARD_LIMITS_PUBLIC_RATE", &["limits", "public_rate"], Form::Number),
+    ("TOOLYARD_LIMITS_SECRET_RATE", &["limits", "secret_rate"], Form::Number),
+    ("TOOLYARD_LIMITS_BURST", &["limits", "burst"], Form::Number),
+    ("TOOLYARD_LIMITS_ACTIVE_RUNS", &["limits", "active_runs"], Form::Number),
+    ("TOOLYARD_LIMITS_CONNECTIONS", &["limits", "connections"], Form::Number),
+    ("TOOLYARD_LIMITS_HEADER_SECONDS", &["limits", "header_seconds"], Form::Number),
+    ("TOOLYARD_LIMITS_BODY_SECONDS", &["limits", "body_seconds"], Form::Number),
+    ("TOOLYARD_LOG_FORMAT", &["log", "format"], Form::Text),
+    ("TOOLYARD_LOG_LEVEL", &["log", "level"], Form::Text),
+];
+
+/// A variable whose text does not fit.
+#[derive(Debug, thiserror::Error)]
+#[error("{name} must be {wanted}")]
+pub(crate) struct BadVariable {
+    name: &'static str,
+    wanted: &'static str,
+}
+
+/// Puts the variables over the file.
+pub(super) fn overlay(
+    table: &mut Table,
+    read: impl Fn(&str) -> Option<String>,
+) -> Result<(), BadVariable> {
+    for &(name, path, form) in NAMES {
+        let Some(text) = read(name) else { continue };
+        let bad = |wanted| BadVariable { name, wanted };
+        let value = match form {
+            Form::Text => Value::String(text),
+            Form::Number => Value::Integer(text.trim().parse().map_err(|_| bad("a whole number"))?),
+            Form::Flag => Value::Boolean(text.trim().parse().map_err(|_| bad("true or false"))?),
+            Form::List => {
+                let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+                Value::Array(items.map(|item| Value::String(item.to_owned())).collect())
+            }
+        };
+        put(table, path, value);
+    }
+    Ok(())
+}
+
+fn put(table: &mut Table, path: &[&str], value: Value) {
+    match path {
+        [] => {}
+        [last] => {
+            table.insert((*last).to_owned(), value);
+        }
+        [first, rest @ ..] => {
+            let below = table.entry(*first).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(below) = below {
+                put(below, rest, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn every_variable_names_a_key_that_exists() {
+        for &(name, path, form) in NAMES {
+            let text = match (form, path.last().copied()) {
+                (Form::Number, _) => "7",
+                (Form::Flag, _) => "true",
+                (_, Some("listen")) => "127.0.0.1:1",
+                (_, Some("mode")) => "production",
+                (_, Some("auth")) => "off",
+                (_, Some("format")) => "json",
+                (_, Some("ask_from")) => "low",
+                (Form::Text | Form::List, _) => "x",
+            };
+            let mut table = Table::new();
+            overlay(&mut table, |asked| (asked == name).then(|| text.to_owned())).unwrap();
+            let read: Result<Config, _> = Value::Table(table).try_into();
+            assert!(read.is_ok(), "{name}: {read:?}");
+        }
+    }
+}

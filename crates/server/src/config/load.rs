@@ -1,0 +1,129 @@
+//! File, then variables, then flags, then checks.
+
+use std::path::{Path, PathBuf};
+
+use toml::{Table, Value};
+
+use super::check::{self, BadSetting};
+use super::env::{self, BadVariable};
+use super::section::Config;
+
+/// What the command line says over the file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flags {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) listen: Option<String>,
+    pub(crate) data: Option<PathBuf>,
+}
+
+/// Why there is no configuration: a sentence for whoever starts the gateway.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    #[error("{file} cannot be read: {why}")]
+    Unreadable { file: String, why: std::io::Error },
+    #[error("{file} is not TOML: {why}")]
+    NotToml { file: String, why: String },
+    #[error("{key}: {why}")]
+    Key { key: String, why: String },
+    #[error(transparent)]
+    Variable(#[from] BadVariable),
+    #[error(transparent)]
+    Setting(#[from] BadSetting),
+}
+
+/// The file that is read when nobody names one.
+const USUAL: &str = "toolyard.toml";
+
+/// The effective configuration.
+pub(crate) fn load(flags: &Flags) -> Result<Config, ConfigError> {
+    load_with(flags, |name| std::env::var(name).ok())
+}
+
+fn load_with(flags: &Flags, read: impl Fn(&str) -> Option<String>) -> Result<Config, ConfigError> {
+    let named = flags.config.clone().or_else(|| read("TOOLYARD_CONFIG").map(PathBuf::from));
+    let mut table = match named {
+        Some(file) => read_file(&file)?,
+        None if Path::new(USUAL).exists() => read_file(Path::new(USUAL))?,
+        None => Table::new(),
+    };
+    env::overlay(&mut table, read)?;
+    if let Some(listen) = &flags.listen {
+        table.insert("listen".to_owned(), Value::String(listen.clone()));
+    }
+    if let Some(data) = &flags.data {
+        table.insert("data".to_owned(), Value::String(data.display().to_string()));
+    }
+    let config: Config = serde_path_to_error::deserialize(Value::Table(table)).map_err(|e| {
+        let key = match e.path().to_string().as_str() {
+            "." => "configuration".to_owned(),
+            path => path.to_owned(),
+        };
+        ConfigError::Key { key, why: e.into_inner().to_string().trim_end().to_owned() }
+    })?;
+    check::check(&config)?;
+    Ok(config)
+}
+
+fn read_file(file: &Path) -> Result<Table, ConfigError> {
+    let name = || file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|why| ConfigError::Unreadable { file: name(), why })?;
+    text.parse::<Table>()
+        .map_err(|e| ConfigError::NotToml { file: name(), why: e.to_string().trim_end().to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::{Mode, print};
+
+    fn with(variables: &'static [(&'static str, &'static str)]) -> Result<Config, ConfigError> {
+        let read = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
+        load_with(&Flags::default(), read)
+    }
+
+    #[test]
+    fn defaults_are_local_development() {
+        let config = with(&[]).unwrap();
+        assert_eq!(config.listen.to_string(), "127.0.0.1:8787");
+        assert_eq!(config.mode, Mode::Development);
+        assert!(config.auto_entities());
+        assert_eq!(config.origins().len(), 2);
+    }
+
+    #[test]
+    fn variables_win_over_defaults_and_flags_over_variables() {
+        let read = |name: &str| (name == "TOOLYARD_LISTEN").then(|| "127.0.0.1:1".to_owned());
+        let flags = Flags { listen: Some("127.0.0.1:2".to_owned()), ..Flags::default() };
+        assert_eq!(load_with(&Flags::default(), read).unwrap().listen.port(), 1);
+        assert_eq!(load_with(&flags, read).unwrap().listen.port(), 2);
+    }
+
+    #[test]
+    fn auth_off_is_refused_unless_bound_to_loopback() {
+        let off = with(&[("TOOLYARD_AUTH", "off"), ("TOOLYARD_LISTEN", "0.0.0.0:8787")]);
+        assert!(off.unwrap_err().to_string().contains("loopback"));
+        assert!(with(&[("TOOLYARD_AUTH", "off")]).is_ok());
+        assert!(with(&[("TOOLYARD_AUTH", "off"), ("TOOLYARD_MODE", "production")]).is_err());
+    }
+
+    #[test]
+    fn jwks_is_refused_until_the_guarded_door_exists() {
+        let asked = with(&[("TOOLYARD_JWT_JWKS_URL", "https://issuer.example/jwks")]);
+        assert!(asked.unwrap_err().to_string().starts_with("jwt.jwks_url"));
+    }
+
+    #[test]
+    fn print_hides_every_secret() {
+        let config = with(&[
+            ("TOOLYARD_SECRET_KEY", "canary-secret-key"),
+            ("TOOLYARD_PUBLIC_KEY", "canary-public-key"),
+            ("TOOLYARD_JWT_SECRET", "canary-jwt-secret-of-32-characters"),
+            ("TOOLYARD_DATABASE_URL", "postgres://u:canary@h/d"),
+        ])
+        .unwrap();
+        let shown = format!("{} {config:?}", print(&config));
+        assert!(!shown.contains("canary"), "{shown}");
+        assert!(shown.contains("(hidden)"));
+    }
+}

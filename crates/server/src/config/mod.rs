@@ -1,0 +1,26 @@
+//! `toolyard.toml`: what the operator says, read once at the start.
+//!
+//! The file is overlaid by `TOOLYARD_…` variables, then by flags. Every key is
+//! optional and an unknown key is an error. This room never opens anything: it
+//! only turns text into a checked [`Config`].
+
+mod check;
+mod env;
+mod hidden;
+mod load;
+mod section;
+
+pub(crate) use check::BadSetting;
+pub(crate) use hidden::Hidden;
+pub(crate) use load::{ConfigError, Flags, load};
+pub(crate) use section::*;
+
+/// The JSON Schema of the file.
+pub(crate) fn schema() -> serde_json::Value {
+    schemars::schema_for!(Config).to_value()
+}
+
+/// The effective configuration as TOML, secrets hidden.
+pub(crate) fn print(config: &Config) -> String {
+    toml::to_string_pretty(config).unwrap_or_else(|e| format!("# cannot be printed: {e}\n"))
+}

@@ -1,0 +1,247 @@
+//! The sections of the file, with their defaults beside them.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolyard_protocol::limits;
+use toolyard_protocol::risk::Risk;
+
+use super::hidden::Hidden;
+
+/// The whole file.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// Address and port to listen on. Port 0 takes a free one.
+    #[schemars(with = "String")]
+    pub(crate) listen: SocketAddr,
+    /// Folder of the SQLite database, files and generated keys.
+    pub(crate) data: PathBuf,
+    /// `postgres://…` instead of SQLite in the data folder.
+    pub(crate) database_url: Hidden,
+    /// Folder of agent configurations (`*.json`), loaded at start and watched.
+    pub(crate) agents_dir: PathBuf,
+    pub(crate) mode: Mode,
+    pub(crate) auth: AuthMode,
+    /// The agent that requests without one get.
+    pub(crate) default_agent: String,
+    /// Origins of web pages that may call; a port may be `*`. Missing means
+    /// every local page in development and none in production.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) allowed_origins: Option<Vec<String>>,
+    /// Seconds that running work may take to end after a stop signal.
+    pub(crate) drain_seconds: u64,
+    pub(crate) keys: Keys,
+    pub(crate) jwt: Jwt,
+    pub(crate) permissions: Permissions,
+    pub(crate) limits: Limits,
+    pub(crate) log: Log,
+    /// Model providers by name.
+    pub(crate) providers: BTreeMap<String, Provider>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8787)),
+            data: PathBuf::from(".toolyard"),
+            database_url: Hidden::default(),
+            agents_dir: PathBuf::from("agents"),
+            mode: Mode::default(),
+            auth: AuthMode::default(),
+            default_agent: "assistant".to_owned(),
+            allowed_origins: None,
+            drain_seconds: 8,
+            keys: Keys::default(),
+            jwt: Jwt::default(),
+            permissions: Permissions::default(),
+            limits: Limits::default(),
+            log: Log::default(),
+            providers: BTreeMap::new(),
+        }
+    }
+}
+
+impl Config {
+    pub(crate) fn origins(&self) -> Vec<String> {
+        match (&self.allowed_origins, self.mode) {
+            (Some(given), _) => given.clone(),
+            (None, Mode::Development) => {
+                vec!["http://localhost:*".to_owned(), "http://127.0.0.1:*".to_owned()]
+            }
+            (None, Mode::Production) => Vec::new(),
+        }
+    }
+    /// Does an unknown JWT subject get an entity?
+    pub(crate) fn auto_entities(&self) -> bool {
+        self.jwt.auto_entities.unwrap_or(self.mode == Mode::Development)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    #[default]
+    Development,
+    Production,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AuthMode {
+    /// Every request names a key.
+    #[default]
+    Keys,
+    /// No key needed; only on a loopback address.
+    Off,
+}
+
+/// Keys of the operator. They belong to the tenant `default`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Keys {
+    pub(crate) secret: Hidden,
+    pub(crate) public: Hidden,
+}
+
+/// How a browser's user proves who they are.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Jwt {
+    /// The HS256 secret.
+    pub(crate) secret: Hidden,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) jwks_url: Option<String>,
+    /// The claim that names the user; it is matched to an entity's externalId.
+    pub(crate) entity_claim: String,
+    /// The claim that must equal the tenant of the public key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tenant_claim: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) issuer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) audience: Option<String>,
+    /// An unknown user gets an entity. Missing means: in development only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) auto_entities: Option<bool>,
+}
+
+impl Default for Jwt {
+    fn default() -> Self {
+        Self {
+            secret: Hidden::default(),
+            jwks_url: None,
+            entity_claim: "sub".to_owned(),
+            tenant_claim: None,
+            issuer: None,
+            audience: None,
+            auto_entities: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Permissions {
+    /// The lowest risk that asks a person, for tools that reach outside.
+    pub(crate) ask_from: Risk,
+}
+
+impl Default for Permissions {
+    fn default() -> Self {
+        Self { ask_from: Risk::High }
+    }
+}
+
+/// What one request, one key and the gateway may take.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    /// Bytes of a body on routes without a limit of their own.
+    pub(crate) body_bytes: usize,
+    /// Bytes of a body that brings messages.
+    pub(crate) conversation_body_bytes: usize,
+    /// Bytes of a body that brings tool results.
+    pub(crate) result_body_bytes: usize,
+    /// Bytes of an uploaded file.
+    pub(crate) file_bytes: usize,
+    /// Requests per second of one user of a public key; 0 means no limit.
+    pub(crate) public_rate: u32,
+    /// Requests per second of a secret key; 0 means no limit.
+    pub(crate) secret_rate: u32,
+    /// Requests above the rate that may come at once.
+    pub(crate) burst: u32,
+    /// Runs that this gateway works on at the same time.
+    pub(crate) active_runs: usize,
+    /// Open connections.
+    pub(crate) connections: usize,
+    /// Seconds for the head of a request, and between two requests.
+    pub(crate) header_seconds: u64,
+    /// Seconds between two pieces of a body.
+    pub(crate) body_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: limits::BODY_BYTES,
+            conversation_body_bytes: limits::CONVERSATION_BODY_BYTES,
+            result_body_bytes: limits::RESULT_BODY_BYTES,
+            file_bytes: limits::FILE_BYTES,
+            public_rate: 50,
+            secret_rate: 0,
+            burst: 200,
+            active_runs: 512,
+            connections: 20_000,
+            header_seconds: 15,
+            body_seconds: 10,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Log {
+    pub(crate) format: LogFormat,
+    /// `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,toolyard=debug`.
+    pub(crate) level: String,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { format: LogFormat::Text, level: "info".to_owned() }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// A model provider.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Provider {
+    pub(crate) kind: ProviderKind,
+    /// Missing means the vendor's own address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) base_url: Option<String>,
+    /// The environment variable that holds the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) api_key_env: Option<String>,
+}
+
+/// Which wire a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ProviderKind {
+    Demo,
+    #[serde(rename = "openai")]
+    OpenAi,
+}

@@ -1,0 +1,171 @@
+//! A request whose caller is known: what a handler gets.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use axum::response::Response;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use toolyard_protocol::{ApiError, ErrorCode, Hash, Principal, TenantId, Viewer, limits};
+use toolyard_store::idempotency::{self, Known, Scope};
+use toolyard_store::runs::RunRow;
+use toolyard_store::spaces::Space;
+use toolyard_store::{Store, Tx};
+
+use super::answer;
+use crate::app::App;
+use crate::http::listen::Cut;
+use crate::http::{Refusal, body};
+
+/// What a member route is about, already looked up and allowed.
+#[derive(Debug, Clone)]
+pub(crate) enum Sight {
+    Nothing,
+    Space(Box<Space>, Viewer),
+    Run(Box<RunRow>, Viewer),
+}
+
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) app: Arc<App>,
+    pub(crate) principal: Principal,
+    pub(crate) sight: Sight,
+    pub(crate) params: HashMap<String, String>,
+    pub(crate) query: HashMap<String, String>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// Method and path as the table has them.
+    pub(crate) route: &'static str,
+    /// The address itself was signed: the file may be read.
+    pub(crate) signed: bool,
+    pub(crate) cut: Option<Cut>,
+}
+
+/// What a creating transaction answers.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+}
+
+impl Call {
+    pub(crate) fn tenant(&self) -> &TenantId {
+        &self.principal.tenant
+    }
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.app.store
+    }
+
+    /// A path parameter as an id. What is no id is not found.
+    pub(crate) fn id<T, E>(
+        &self,
+        name: &str,
+        what: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<T, Refusal> {
+        let text = self.params.get(name).map(String::as_str).unwrap_or_default();
+        parse(text).map_err(|_| Refusal::not_found(what))
+    }
+
+    /// The JSON body.
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        if !self.body.is_empty() {
+            body::check_type(&self.headers)?;
+        }
+        Ok(body::parse(&self.body)?)
+    }
+
+    /// The space of a member route.
+    pub(crate) fn space(&self) -> Result<(&Space, &Viewer), Refusal> {
+        match &self.sight {
+            Sight::Space(space, viewer) => Ok((space, viewer)),
+            Sight::Nothing | Sight::Run(..) => Err(Refusal::not_found("SmartSpace")),
+        }
+    }
+
+    /// The run of a member route.
+    pub(crate) fn run(&self) -> Result<(&RunRow, &Viewer), Refusal> {
+        match &self.sight {
+            Sight::Run(run, viewer) => Ok((run, viewer)),
+            Sight::Nothing | Sight::Space(..) => Err(Refusal::not_found("Run")),
+        }
+    }
+
+    /// Whose line of the audit this is.
+    pub(crate) fn actor(&self) -> String {
+        match &self.principal.entity {
+            Some(entity) => format!("{} {entity}", self.principal.key),
+            None => self.principal.key.to_string(),
+        }
+    }
+
+    /// The `Idempotency-Key` of this request, bound to caller, route and body.
+    pub(crate) fn scope(&self) -> Result<Option<Scope>, Refusal> {
+        let Some(key) = self.headers.get("idempotency-key") else { return Ok(None) };
+        let key = key.to_str().unwrap_or_default();
+        if key.is_empty() || key.len() > limits::IDEMPOTENCY_KEY {
+            let most = limits::IDEMPOTENCY_KEY;
+            return Err(ApiError::limit(
+                ErrorCode::BadRequest,
+                most as u64,
+                format!("Idempotency-Key must have 1 to {most} characters"),
+            )
+            .into());
+        }
+        let user = self.principal.entity.as_ref().map_or("", |e| e.as_str());
+        // The place is part of what was asked.
+        let mut asked: Vec<_> = self.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        asked.sort();
+        let mut said = asked.join("\n").into_bytes();
+        said.push(0);
+        said.extend_from_slice(&self.body);
+        Ok(Some(Scope {
+            tenant: self.tenant().clone(),
+            caller: format!("{}/{user}", self.principal.key),
+            route: self.route,
+            key: key.to_owned(),
+            body_hash: Hash::of(&said),
+        }))
+    }
+
+    /// Runs a creating transaction; with an `Idempotency-Key`, at most once.
+    pub(crate) async fn once<F>(&self, make: F) -> Result<Response, Refusal>
+    where
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<Made, Refusal>> + Send + 'static,
+    {
+        let scope = self.scope()?;
+        let (status, text) = self
+            .store()
+            .write(move |tx| {
+                Box::pin(async move {
+                    let Some(scope) = scope else {
+                        let made = make(tx).await?;
+                        return Ok((made.status, made.body.to_string()));
+                    };
+                    match idempotency::begin(tx, &scope).await? {
+                        Known::Stored { status, response } => Ok((status, response)),
+                        Known::Mismatch => Err(mismatch()),
+                        Known::Fresh => {
+                            let made = make(tx).await?;
+                            let text = made.body.to_string();
+                            idempotency::finish(tx, &scope, made.status, &text).await?;
+                            Ok((made.status, text))
+                        }
+                    }
+                })
+            })
+            .await
+            .map_err(|e: Refusal| e)?;
+        Ok(answer::text(status, text))
+    }
+}
+
+pub(crate) fn mismatch() -> Refusal {
+    Refusal::new(
+        ErrorCode::IdempotencyMismatch,
+        "This Idempotency-Key was used with another body. Use a new key for a new request.",
+    )
+}

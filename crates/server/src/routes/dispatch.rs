@@ -1,0 +1,169 @@
+//! From a request to its handler: key, rate, membership, body. The same way
+//! for every route of the table.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Query, RawPathParams, Request};
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use axum::response::Response;
+use axum::RequestPartsExt;
+use toolyard_protocol::{ErrorCode, KeyId, KeyKind, Principal, RunId, SpaceId, TenantId, Viewer};
+use toolyard_store::{StoreError, runs, spaces};
+
+use super::call::{Call, Sight};
+use super::route::{Access, BodyKind, Handler, Route};
+use crate::app::App;
+use crate::auth::Wanted;
+use crate::config::Limits;
+use crate::http::listen::Cut;
+use crate::http::{Refusal, body};
+
+/// Answers a request by its line of the table.
+pub(super) async fn dispatch(route: &Route, name: &'static str, app: Arc<App>, request: Request) -> Result<Response, Refusal> {
+    let handler = match &route.handler {
+        Handler::Open(handler) => return handler(app).await,
+        Handler::Keyed(handler) => handler,
+    };
+    let (mut parts, payload) = request.into_parts();
+    let params = path_params(&mut parts).await?;
+    let query = Query::<HashMap<String, String>>::try_from_uri(&parts.uri)
+        .map_err(|_| Refusal::bad_request("The query cannot be read"))?
+        .0;
+    let (principal, signed) = caller(route, &app, &parts.headers, &params, &query).await?;
+    app.rates.take(&principal)?;
+    let sight = match route.access {
+        Access::Member => look(&app, &principal, &params).await?,
+        Access::Open | Access::Secret | Access::Either | Access::Signed => Sight::Nothing,
+    };
+    let limits = &app.config.limits;
+    let pause = Duration::from_secs(limits.body_seconds);
+    let body = body::read(&parts.headers, payload, most(route.body, limits), pause).await?;
+    let cut = parts.extensions.get::<Cut>().cloned();
+    let headers = parts.headers;
+    handler(Call { app, principal, sight, params, query, headers, body, route: name, signed, cut }).await
+}
+
+fn most(kind: BodyKind, limits: &Limits) -> usize {
+    match kind {
+        // What a route does not read may still be sent, as `{}` with a DELETE.
+        BodyKind::None => 4096.min(limits.body_bytes),
+        BodyKind::Json => limits.body_bytes,
+        BodyKind::Conversation => limits.conversation_body_bytes,
+        BodyKind::Results => limits.result_body_bytes,
+        BodyKind::File => limits.file_bytes,
+    }
+}
+
+async fn path_params(parts: &mut Parts) -> Result<HashMap<String, String>, Refusal> {
+    let raw: RawPathParams =
+        parts.extract().await.map_err(|_| Refusal::bad_request("The path cannot be read"))?;
+    Ok(raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+async fn caller(
+    route: &Route,
+    app: &App,
+    headers: &HeaderMap,
+    params: &HashMap<String, String>,
+    query: &HashMap<String, String>,
+) -> Result<(Principal, bool), Refusal> {
+    if route.access == Access::Signed && query.contains_key("signature") {
+        return signed(app, params, query).await.map(|principal| (principal, true));
+    }
+    let wanted = match route.access {
+        Access::Secret => Wanted::Secret,
+        Access::Open | Access::Either | Access::Member | Access::Signed => Wanted::Either,
+    };
+    Ok((app.auth.principal(&app.store, headers, wanted).await?, false))
+}
+
+async fn signed(
+    app: &App,
+    params: &HashMap<String, String>,
+    query: &HashMap<String, String>,
+) -> Result<Principal, Refusal> {
+    let refused = || Refusal::new(ErrorCode::Unauthorized, "This address is not valid, or no longer");
+    let text = |name: &str| query.get(name).map(String::as_str).unwrap_or_default();
+    let tenant = TenantId::parse(text("tenant")).map_err(|_| refused())?;
+    let until: i64 = text("expires").parse().map_err(|_| refused())?;
+    let file = params.get("file").map(String::as_str).unwrap_or_default();
+    let now = app.store.read::<_, StoreError, _>(move |tx| Box::pin(async move { tx.now().await })).await?;
+    if !app.signer.is_good(&tenant, file, until, text("signature"), now) {
+        return Err(refused());
+    }
+    let key = KeyId::parse("key_signed_address").map_err(|_| refused())?;
+    Ok(Principal { tenant, key, kind: KeyKind::Public, entity: None })
+}
+
+/// Finds what the path names, within the caller's tenant, and what the caller
+/// is there. Another tenant's is not found; one's own without a seat is refused.
+async fn look(
+    app: &App,
+    principal: &Principal,
+    params: &HashMap<String, String>,
+) -> Result<Sight, Refusal> {
+    if let Some(text) = params.get("space") {
+        let missing = || Refusal::not_found("SmartSpace");
+        let id = SpaceId::parse(text).map_err(|_| missing())?;
+        let (tenant, asked) = (principal.tenant.clone(), id.clone());
+        let found: Option<spaces::Space> = app
+            .store
+            .read::<_, StoreError, _>(move |tx| Box::pin(async move { spaces::get(tx, &tenant, &asked).await }))
+            .await?;
+        let space = found.ok_or_else(missing)?;
+        let viewer = viewer(app, principal, Some(&id)).await?;
+        let viewer =
+            viewer.ok_or_else(|| Refusal::forbidden("Entity is not a member of this SmartSpace"))?;
+        return Ok(Sight::Space(Box::new(space), viewer));
+    }
+    let missing = || Refusal::not_found("Run");
+    let text = params.get("run").map(String::as_str).unwrap_or_default();
+    let id = RunId::parse(text).map_err(|_| missing())?;
+    let tenant = principal.tenant.clone();
+    let found: Option<runs::RunRow> = app
+        .store
+        .read::<_, StoreError, _>(move |tx| Box::pin(async move { runs::get(tx, &tenant, &id).await }))
+        .await?;
+    let run = found.ok_or_else(missing)?;
+    let viewer = run_viewer(app, principal, &run).await?;
+    let viewer = viewer.ok_or_else(|| Refusal::forbidden("Not a member of this run's SmartSpace"))?;
+    Ok(Sight::Run(Box::new(run), viewer))
+}
+
+/// The caller as somebody who looks at a space; none if it has no seat there.
+pub(super) async fn viewer(
+    app: &App,
+    principal: &Principal,
+    space: Option<&SpaceId>,
+) -> Result<Option<Viewer>, Refusal> {
+    let (kind, entity) = match (principal.kind, &principal.entity) {
+        (KeyKind::Secret, _) => return Ok(Some(Viewer::secret())),
+        (KeyKind::Public, None) => return Ok(None),
+        (KeyKind::Public, Some(entity)) => (KeyKind::Public, entity.clone()),
+    };
+    let Some(space) = space.cloned() else { return Ok(None) };
+    let (tenant, asked) = (principal.tenant.clone(), entity.clone());
+    let role = app
+        .store
+        .read::<_, StoreError, _>(move |tx| {
+            Box::pin(async move { spaces::role(tx, &tenant, &space, &asked).await })
+        })
+        .await?;
+    Ok(role.map(|role| Viewer { kind, entity: Some(entity), role: Some(role) }))
+}
+
+/// As [`viewer`], of a run: one without a space is for who triggered it.
+pub(super) async fn run_viewer(
+    app: &App,
+    principal: &Principal,
+    run: &runs::RunRow,
+) -> Result<Option<Viewer>, Refusal> {
+    if run.space.is_some() || principal.kind == KeyKind::Secret {
+        return viewer(app, principal, run.space.as_ref()).await;
+    }
+    let triggered = principal.entity.is_some() && principal.entity == run.triggered_by;
+    Ok(triggered.then(|| Viewer { kind: KeyKind::Public, entity: principal.entity.clone(), role: None }))
+}

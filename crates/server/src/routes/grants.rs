@@ -1,0 +1,173 @@
+//! Remembered permissions: what a backend allows or denies ahead of time.
+//!
+//! A grant binds the tool as it is now: a changed tool voids an allow.
+
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolyard_protocol::risk::Risk;
+use toolyard_protocol::{AgentName, EntityId, GrantId, Hash, SpaceId, TenantId, Timestamp, ToolName, agent};
+use toolyard_store::grants::{self, GrantRow};
+use toolyard_store::{StoreError, Tx, agents, audit, entities, spaces};
+
+use super::call::{Call, Made};
+use super::{answer, page};
+use crate::http::Refusal;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Effect {
+    Allow,
+    Deny,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NewGrant {
+    tool: ToolName,
+    effect: Effect,
+    /// The agent whose tool it is. Needed to allow; a deny holds for every
+    /// tool of that name.
+    #[serde(default)]
+    agent: Option<AgentName>,
+    /// Whose runs it is for; missing means all of the tenant.
+    #[serde(default)]
+    entity_id: Option<EntityId>,
+    /// One conversation; missing means until it is taken back.
+    #[serde(default)]
+    smart_space_id: Option<SpaceId>,
+    /// The highest risk that an allow covers.
+    #[serde(default)]
+    max_risk: Option<Risk>,
+    /// Only calls whose arguments have these fields with these values.
+    #[serde(default)]
+    args: Option<Value>,
+    #[serde(default)]
+    expires_at: Option<Timestamp>,
+}
+
+/// A grant as stored.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct GrantView {
+    id: GrantId,
+    tool: String,
+    entity_id: Option<EntityId>,
+    grant: Value,
+    created_at: Timestamp,
+    expires_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct OneGrant {
+    #[expect(dead_code, reason = "the shape of an answer that is written as JSON")]
+    grant: GrantView,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct GrantList {
+    grants: Vec<GrantView>,
+}
+
+fn view(row: GrantRow) -> GrantView {
+    GrantView {
+        id: row.id,
+        tool: row.tool,
+        entity_id: row.entity,
+        grant: row.body,
+        created_at: row.created_at,
+        expires_at: row.expires_at,
+    }
+}
+
+pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
+    let new: NewGrant = call.json()?;
+    if new.args.as_ref().is_some_and(|args| !args.is_object()) {
+        return Err(Refusal::bad_request("args: must be an object"));
+    }
+    let (tenant, actor) = (call.tenant().clone(), call.actor());
+    call.once(move |tx| {
+        Box::pin(async move {
+            if let Some(entity) = &new.entity_id
+                && entities::get(tx, &tenant, entity).await?.is_none()
+            {
+                return Err(Refusal::not_found("Entity"));
+            }
+            if let Some(space) = &new.smart_space_id
+                && spaces::get(tx, &tenant, space).await?.is_none()
+            {
+                return Err(Refusal::not_found("SmartSpace"));
+            }
+            let fingerprint = fingerprint(tx, &tenant, &new).await?;
+            let scope = match &new.smart_space_id {
+                Some(space) => json!({"kind": "session", "space": space}),
+                None => json!({"kind": "stored"}),
+            };
+            let id = GrantId::mint();
+            let mut body = json!({
+                "id": id, "tool": new.tool, "effect": new.effect, "scope": scope, "fingerprint": fingerprint,
+            });
+            if let Value::Object(fields) = &mut body {
+                fields.extend(new.max_risk.map(|risk| ("maxRisk".to_owned(), json!(risk))));
+                fields.extend(new.args.map(|args| ("args".to_owned(), args)));
+                fields.extend(new.expires_at.map(|at| ("expiresAt".to_owned(), json!(at))));
+            }
+            let row = GrantRow {
+                id,
+                entity: new.entity_id,
+                tool: new.tool.to_string(),
+                body,
+                created_at: tx.now().await?,
+                expires_at: new.expires_at,
+            };
+            grants::insert(tx, &tenant, &row).await?;
+            audit::write(tx, &tenant, &actor, "grant.create", row.id.as_str(), Some(&row.tool)).await?;
+            Ok(Made { status: 201, body: json!({"grant": view(row)}) })
+        })
+    })
+    .await
+}
+
+/// The tool as it is now. A deny needs none: it holds whatever the tool becomes.
+async fn fingerprint(tx: &mut Tx<'_>, tenant: &TenantId, new: &NewGrant) -> Result<Hash, Refusal> {
+    let Some(name) = &new.agent else {
+        return match new.effect {
+            Effect::Deny => Ok(Hash::of(new.tool.as_str().as_bytes())),
+            Effect::Allow => Err(toolyard_protocol::ApiError::missing("agent").into()),
+        };
+    };
+    let found = agents::by_name(tx, tenant, name).await?.ok_or_else(|| Refusal::not_found("Agent"))?;
+    let config = agents::version(tx, tenant, &found.hash).await?.unwrap_or_default();
+    let tools = agent::parse(&config).map(|(_, tools)| tools).unwrap_or_default();
+    let spec = tools.find(new.tool.as_str()).ok_or_else(|| Refusal::not_found("Tool"))?;
+    Ok(spec.fingerprint())
+}
+
+pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
+    let limit = page::limit(&call.query)?;
+    let tenant = call.tenant().clone();
+    let rows: Vec<GrantRow> = call
+        .store()
+        .read::<_, StoreError, _>(move |tx| Box::pin(async move { grants::list(tx, &tenant, limit).await }))
+        .await?;
+    answer::json(200, &GrantList { grants: rows.into_iter().map(view).collect() })
+}
+
+pub(super) async fn delete(call: Call) -> Result<Response, Refusal> {
+    let id = call.id("grant", "Grant", GrantId::parse)?;
+    let (tenant, actor) = (call.tenant().clone(), call.actor());
+    let existed = call
+        .store()
+        .write::<_, StoreError, _>(move |tx| {
+            Box::pin(async move {
+                let existed = grants::delete(tx, &tenant, &id).await?;
+                if existed {
+                    audit::write(tx, &tenant, &actor, "grant.delete", id.as_str(), None).await?;
+                }
+                Ok(existed)
+            })
+        })
+        .await?;
+    answer::gone(existed, "Grant")
+}

@@ -1,0 +1,21 @@
+//! The native routes. [`table`] lists every one of them once; the router, the
+//! OpenAPI document and the access tests are made from it.
+
+mod agents;
+mod answer;
+mod audit;
+pub(crate) mod call;
+mod clients;
+mod dispatch;
+mod entities;
+mod files;
+mod grants;
+mod keys;
+mod members;
+pub(crate) mod openapi;
+mod ops;
+mod page;
+mod route;
+pub(crate) mod router;
+mod spaces;
+mod table;

@@ -1,0 +1,55 @@
+//! Is the gateway up, is it ready, how is it doing.
+
+use std::sync::Arc;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolyard_protocol::ErrorCode;
+use toolyard_store::{StoreError, nodes, runs};
+
+use super::{answer, openapi};
+use crate::app::App;
+use crate::http::Refusal;
+
+/// Up.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Health {
+    status: &'static str,
+    version: &'static str,
+}
+
+/// The process is up.
+pub(super) async fn health(_: Arc<App>) -> Result<Response, Refusal> {
+    answer::json(200, &Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
+}
+
+/// The database answers and the gateway is not stopping.
+pub(super) async fn ready(app: Arc<App>) -> Result<Response, Refusal> {
+    if app.shutdown.is_cancelled() {
+        return Err(Refusal::new(ErrorCode::ShuttingDown, "The gateway is stopping"));
+    }
+    app.store.read::<_, StoreError, _>(move |tx| Box::pin(async move { nodes::live(tx).await })).await?;
+    answer::json(200, &Health { status: "ready", version: env!("CARGO_PKG_VERSION") })
+}
+
+/// Counters as Prometheus reads them.
+pub(super) async fn metrics(app: Arc<App>) -> Result<Response, Refusal> {
+    let counted = app.store.read::<_, StoreError, _>(move |tx| Box::pin(async move { runs::counts(tx).await }));
+    for (status, count) in counted.await? {
+        // Exact up to 2^53 runs.
+        metrics::gauge!("toolyard_runs", "status" => status).set(count as f64);
+    }
+    let text = app.meter.0.render();
+    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())
+}
+
+/// This API.
+pub(super) async fn document(_: Arc<App>) -> Result<Response, Refusal> {
+    answer::json(200, &openapi::document())
+}
+
+/// A document of its own kind.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Document(#[schemars(with = "serde_json::Map<String, serde_json::Value>")] ());

@@ -1,0 +1,44 @@
+//! Pages of lists: `limit`, and a cursor that continues.
+
+use std::collections::HashMap;
+
+use toolyard_protocol::{ApiError, ErrorCode, limits};
+
+use crate::http::Refusal;
+
+/// What the query of a list says.
+pub(super) const LIMIT: (&str, &str) = ("limit", "Rows of the page: 50 if missing, at most 200.");
+pub(super) const BEFORE: (&str, &str) = ("before", "Continue after this row: the `next` of the page before.");
+
+/// Rows wanted. More than the most is the most.
+pub(super) fn limit(query: &HashMap<String, String>) -> Result<u32, Refusal> {
+    match query.get("limit") {
+        None => Ok(limits::PAGE),
+        Some(text) => match text.parse::<u32>() {
+            Ok(0) | Err(_) => Err(Refusal::bad_request("limit: must be a whole number above 0")),
+            Ok(rows) => Ok(rows.min(limits::PAGE_MAX)),
+        },
+    }
+}
+
+/// A typed parameter of the query. Garbage is said, never ignored.
+pub(super) fn typed<T, E>(
+    query: &HashMap<String, String>,
+    name: &str,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<Option<T>, Refusal> {
+    let Some(text) = query.get(name).filter(|t| !t.is_empty()) else { return Ok(None) };
+    parse(text).map(Some).map_err(|_| {
+        ApiError::new(ErrorCode::InvalidCursor, format!("{name}: not a value that this list knows")).into()
+    })
+}
+
+/// A position in a log or a space.
+pub(super) fn position(query: &HashMap<String, String>, name: &str) -> Result<Option<i64>, Refusal> {
+    typed(query, name, |text| text.parse::<i64>().ok().filter(|n| *n >= 0).ok_or(()))
+}
+
+/// The cursor of the next page, if this one is full.
+pub(super) fn next<T>(rows: &[T], limit: u32, id: impl Fn(&T) -> String) -> Option<String> {
+    (rows.len() >= limit as usize).then(|| rows.last().map(id)).flatten()
+}

@@ -1,0 +1,172 @@
+//! One route as data: what it takes, what it gives, who may call it.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::http::Method;
+use axum::response::Response;
+use futures::future::BoxFuture;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use super::call::Call;
+use crate::app::App;
+use crate::http::Refusal;
+
+/// Who may call a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Nobody is asked for a key.
+    Open,
+    /// A backend.
+    Secret,
+    /// A backend, or a user of the tenant.
+    Either,
+    /// A backend, or a member of the space that `{space}` or `{run}` names.
+    Member,
+    /// As `Either`, or whoever holds a signed address.
+    Signed,
+}
+
+impl Access {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Secret => "secret",
+            Self::Either => "either",
+            Self::Member => "member",
+            Self::Signed => "signed",
+        }
+    }
+}
+
+/// What a body may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyKind {
+    None,
+    Json,
+    /// JSON that brings messages.
+    Conversation,
+    /// JSON that brings tool results.
+    Results,
+    /// Any bytes.
+    File,
+}
+
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+type Answered = BoxFuture<'static, Result<Response, Refusal>>;
+
+#[derive(Clone)]
+pub(crate) enum Handler {
+    Open(Arc<dyn Fn(Arc<App>) -> Answered + Send + Sync>),
+    Keyed(Arc<dyn Fn(Call) -> Answered + Send + Sync>),
+}
+
+/// A line of the table.
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) access: Access,
+    pub(crate) body: BodyKind,
+    pub(crate) summary: &'static str,
+    pub(crate) request: Option<SchemaOf>,
+    /// Parameters of the query and what they mean.
+    pub(crate) query: &'static [(&'static str, &'static str)],
+    pub(crate) status: u16,
+    pub(crate) response: Option<SchemaOf>,
+    pub(crate) media: &'static str,
+    /// Takes `Idempotency-Key`.
+    pub(crate) once: bool,
+    pub(crate) handler: Handler,
+}
+
+fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+impl Route {
+    /// A route that needs no key.
+    pub(crate) fn open<F, R>(path: &'static str, summary: &'static str, handler: F) -> Self
+    where
+        F: Fn(Arc<App>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Response, Refusal>> + Send + 'static,
+    {
+        let handler = Handler::Open(Arc::new(move |app| Box::pin(handler(app))));
+        Self::new(Method::GET, path, Access::Open, summary, handler)
+    }
+
+    /// A route whose caller is known.
+    pub(crate) fn keyed<F, R>(
+        method: Method,
+        path: &'static str,
+        access: Access,
+        summary: &'static str,
+        handler: F,
+    ) -> Self
+    where
+        F: Fn(Call) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Response, Refusal>> + Send + 'static,
+    {
+        let handler = Handler::Keyed(Arc::new(move |call| Box::pin(handler(call))));
+        Self::new(method, path, access, summary, handler)
+    }
+
+    fn new(
+        method: Method,
+        path: &'static str,
+        access: Access,
+        summary: &'static str,
+        handler: Handler,
+    ) -> Self {
+        Self {
+            method,
+            path,
+            access,
+            body: BodyKind::None,
+            summary,
+            request: None,
+            query: &[],
+            status: 200,
+            response: None,
+            media: "application/json",
+            once: false,
+            handler,
+        }
+    }
+
+    pub(crate) fn takes<T: JsonSchema>(mut self, body: BodyKind) -> Self {
+        self.body = body;
+        self.request = Some(schema_of::<T>);
+        self
+    }
+    pub(crate) fn takes_bytes(mut self) -> Self {
+        self.body = BodyKind::File;
+        self
+    }
+    pub(crate) fn asks(mut self, query: &'static [(&'static str, &'static str)]) -> Self {
+        self.query = query;
+        self
+    }
+    pub(crate) fn gives<T: JsonSchema>(mut self, status: u16) -> Self {
+        self.status = status;
+        self.response = Some(schema_of::<T>);
+        self
+    }
+    pub(crate) fn gives_nothing(mut self) -> Self {
+        self.status = 204;
+        self
+    }
+    pub(crate) fn media(mut self, media: &'static str) -> Self {
+        self.media = media;
+        self
+    }
+    pub(crate) fn once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+}
+
+impl std::fmt::Debug for Route {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} ({})", self.method, self.path, self.access.as_str())
+    }
+}

@@ -1,0 +1,167 @@
+//! Every native route, once.
+
+use axum::http::Method;
+
+use super::page::{BEFORE, LIMIT};
+use super::route::{Access, BodyKind, Route};
+use super::{agents, audit, clients, entities, files, grants, keys, members, ops, spaces};
+
+/// The table. The router, the OpenAPI document and the access tests read it.
+pub(crate) fn table() -> Vec<Route> {
+    let mut table = operations();
+    table.extend(agent_routes());
+    table.extend(entity_routes());
+    table.extend(space_routes());
+    table.extend(permission_routes());
+    table.extend(file_and_client_routes());
+    table
+}
+
+fn get<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+where
+    F: Fn(super::call::Call) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
+{
+    Route::keyed(Method::GET, path, access, summary, handler)
+}
+
+fn post<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+where
+    F: Fn(super::call::Call) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
+{
+    Route::keyed(Method::POST, path, access, summary, handler)
+}
+
+fn patch<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+where
+    F: Fn(super::call::Call) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
+{
+    Route::keyed(Method::PATCH, path, access, summary, handler)
+}
+
+fn delete<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+where
+    F: Fn(super::call::Call) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
+{
+    Route::keyed(Method::DELETE, path, access, summary, handler).gives_nothing()
+}
+
+fn operations() -> Vec<Route> {
+    vec![
+        Route::open("/health", "Is the process up", ops::health).gives::<ops::Health>(200),
+        Route::open("/ready", "Does the database answer", ops::ready).gives::<ops::Health>(200),
+        Route::open("/metrics", "Counters for Prometheus", ops::metrics).media("text/plain"),
+        Route::open("/api/openapi.json", "This document", ops::document).gives::<serde_json::Value>(200),
+    ]
+}
+
+fn agent_routes() -> Vec<Route> {
+    vec![
+        post("/api/agents", Access::Secret, "Store an agent by its name", agents::put)
+            .takes::<agents::PutAgent>(BodyKind::Json)
+            .gives::<agents::AgentPut>(200)
+            .once(),
+        get("/api/agents", Access::Secret, "List agents", agents::list)
+            .asks(&[LIMIT, ("after", "Continue after this name: the `next` of the page before.")])
+            .gives::<agents::AgentList>(200),
+        get("/api/agents/{agent}", Access::Secret, "Read an agent, by id or name", agents::get)
+            .gives::<agents::OneAgent>(200),
+        delete("/api/agents/{agent}", Access::Secret, "Remove an agent", agents::delete),
+    ]
+}
+
+fn entity_routes() -> Vec<Route> {
+    vec![
+        post("/api/entities", Access::Secret, "Create an entity", entities::create)
+            .takes::<entities::NewEntity>(BodyKind::Json)
+            .gives::<entities::OneEntity>(201)
+            .once(),
+        post("/api/entities/agent", Access::Secret, "Create an entity that plays an agent", entities::create_agent)
+            .takes::<entities::NewAgentEntity>(BodyKind::Json)
+            .gives::<entities::OneEntity>(201)
+            .once(),
+        get("/api/entities", Access::Secret, "List entities", entities::list)
+            .asks(&[LIMIT, BEFORE, ("type", "human, agent or system.")])
+            .gives::<entities::EntityList>(200),
+        get("/api/entities/{entity}", Access::Secret, "Read an entity", entities::get)
+            .gives::<entities::OneEntity>(200),
+        patch("/api/entities/{entity}", Access::Secret, "Change an entity", entities::patch)
+            .takes::<entities::PatchEntity>(BodyKind::Json)
+            .gives::<entities::OneEntity>(200),
+        delete("/api/entities/{entity}", Access::Secret, "Remove an entity", entities::delete),
+    ]
+}
+
+fn space_routes() -> Vec<Route> {
+    vec![
+        post("/api/smart-spaces", Access::Secret, "Create a space", spaces::create)
+            .takes::<spaces::NewSpace>(BodyKind::Json)
+            .gives::<spaces::OneSpace>(201)
+            .once(),
+        get("/api/smart-spaces", Access::Either, "List spaces; a user's own", spaces::list)
+            .asks(&[LIMIT, BEFORE, ("entityId", "Only spaces of this member (secret key).")])
+            .gives::<spaces::SpaceList>(200),
+        get("/api/smart-spaces/{space}", Access::Member, "Read a space", spaces::get)
+            .gives::<spaces::OneSpace>(200),
+        patch("/api/smart-spaces/{space}", Access::Secret, "Change a space", spaces::patch)
+            .takes::<spaces::PatchSpace>(BodyKind::Json)
+            .gives::<spaces::OneSpace>(200),
+        delete("/api/smart-spaces/{space}", Access::Secret, "Remove a space and all of it", spaces::delete),
+        post("/api/smart-spaces/{space}/members", Access::Secret, "Add a member, or change its role", members::put)
+            .takes::<members::NewMember>(BodyKind::Json)
+            .gives::<members::OneMember>(201)
+            .once(),
+        get("/api/smart-spaces/{space}/members", Access::Member, "List members", members::list)
+            .gives::<members::MemberList>(200),
+        delete("/api/smart-spaces/{space}/members/{entity}", Access::Secret, "Remove a member", members::delete),
+    ]
+}
+
+fn permission_routes() -> Vec<Route> {
+    vec![
+        post("/api/grants", Access::Secret, "Remember a permission", grants::create)
+            .takes::<grants::NewGrant>(BodyKind::Json)
+            .gives::<grants::OneGrant>(201)
+            .once(),
+        get("/api/grants", Access::Secret, "List permissions", grants::list)
+            .asks(&[LIMIT])
+            .gives::<grants::GrantList>(200),
+        delete("/api/grants/{grant}", Access::Secret, "Take a permission back", grants::delete),
+        get("/api/audit", Access::Secret, "Who did what", audit::list)
+            .asks(&[LIMIT, BEFORE])
+            .gives::<audit::AuditPage>(200),
+        post("/api/keys", Access::Secret, "Make a key", keys::create)
+            .takes::<keys::NewKey>(BodyKind::Json)
+            .gives::<keys::KeyMade>(201),
+        get("/api/keys", Access::Secret, "List keys", keys::list)
+            .asks(&[("tenant", "Keys of this tenant; the operator's key sees all.")])
+            .gives::<keys::KeyList>(200),
+        delete("/api/keys/{key}", Access::Secret, "Revoke a key", keys::revoke)
+            .asks(&[("tenant", "The tenant of the key, for the operator's key.")]),
+    ]
+}
+
+fn file_and_client_routes() -> Vec<Route> {
+    vec![
+        post("/api/files", Access::Either, "Upload a file: the body is the file", files::create)
+            .takes_bytes()
+            .gives::<files::OneFile>(201)
+            .once(),
+        get("/api/files/{file}", Access::Signed, "Download a file", files::get)
+            .asks(&[
+                ("tenant", "Of a signed address."),
+                ("expires", "Of a signed address."),
+                ("signature", "Of a signed address."),
+            ])
+            .media("application/octet-stream"),
+        post("/api/clients/register", Access::Either, "Say who executes tools", clients::register)
+            .takes::<clients::NewClient>(BodyKind::Json)
+            .gives::<clients::Registered>(200),
+        get("/api/clients", Access::Secret, "List clients", clients::list)
+            .asks(&[LIMIT])
+            .gives::<clients::ClientList>(200),
+    ]
+}

@@ -1,0 +1,216 @@
+//! What the owner of a run may append, and when it is refused (invariant 3, D3).
+
+use toolyard_protocol::run::{PauseReason, RunStatus};
+use toolyard_protocol::{CallId, Event, SpaceId};
+use toolyard_store::log::AppendError;
+use toolyard_store::runs::Claimed;
+use toolyard_store::{nodes, runs, spaces};
+
+use crate::cast::{self, owner};
+use crate::home::{Home, tx};
+use crate::line::{Line, Waking};
+
+pub(crate) async fn worker_append_moves_the_log_and_the_row(home: &Home) {
+    let node = owner("a");
+    let line = Line::running(home, None, &node).await;
+    let call = CallId::mint();
+    let step = vec![
+        cast::replied(&line.run.id, 1, std::slice::from_ref(&call)),
+        cast::requested(&call, None, None),
+    ];
+    let done = line
+        .append(&node, 1, 2, step.clone(), cast::going_on())
+        .await
+        .unwrap();
+    assert_eq!(done.seq, 4);
+
+    let log = line.log().await;
+    let events: Vec<Event> = log.iter().map(|l| l.event.clone()).collect();
+    let mut expected = vec![cast::created(&line.run), cast::started()];
+    expected.extend(step);
+    assert_eq!(events, expected);
+    assert_eq!(
+        line.kinds().await,
+        [
+            "RunCreated",
+            "RunStarted",
+            "ModelReplied",
+            "ToolCallRequested"
+        ]
+    );
+    assert_eq!(
+        log[3].at, done.at,
+        "events carry the database's time of their append"
+    );
+    let row = line.row().await;
+    assert_eq!((row.last_seq, row.epoch), (4, 1));
+    assert_eq!(row.status, RunStatus::Running);
+    assert_eq!(row.owner, Some(node.token()));
+    assert_eq!(row.updated_at, done.at);
+}
+
+pub(crate) async fn worker_append_that_lets_go_clears_the_owner(home: &Home) {
+    let node = owner("a");
+    let (line, _) = Line::parked(home, None, &node).await;
+    let row = line.row().await;
+    assert_eq!(row.owner, None);
+    assert_eq!(row.status, RunStatus::WaitingTool);
+    assert_eq!(row.reason, Some(PauseReason::Client));
+    assert_eq!((row.last_seq, row.epoch), (5, 1));
+}
+
+pub(crate) async fn worker_append_after_a_fact_conflicts_and_writes_nothing(home: &Home) {
+    let (node, tenant, space) = (owner("a"), cast::tenant(), SpaceId::mint());
+    tx!(home, write, [tenant, space], |tx| spaces::insert(
+        tx,
+        &tenant,
+        &cast::space(&space)
+    )
+    .await);
+    let line = Line::running(home, Some(&space), &node).await;
+    line.fact(vec![cast::news()], Waking::No).await;
+    let before = (line.row().await, line.log().await);
+
+    let call = CallId::mint();
+    let refused = line
+        .append(&node, 1, 2, vec![cast::client_call(&call)], cast::parked())
+        .await;
+    let Err(AppendError::Conflict { expected, actual }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((expected, actual), (2, 3));
+    assert_eq!((line.row().await, line.log().await), before);
+    assert_eq!(line.waits().await, []);
+    let stored = tx!(home, read, [tenant, space], |tx| spaces::get(
+        tx, &tenant, &space
+    )
+    .await);
+    assert_eq!(stored.unwrap().last_pos, 3, "a refusal takes no position");
+
+    // The worker folds the fact and asks again.
+    let done = line
+        .append(&node, 1, 3, vec![cast::client_call(&call)], cast::parked())
+        .await;
+    assert_eq!(done.unwrap().seq, 4);
+}
+
+pub(crate) async fn worker_append_after_a_takeover_is_fenced(home: &Home) {
+    let (old, new) = (owner("a"), owner("b"));
+    let line = Line::running(home, None, &old).await;
+    let taken = tx!(home, write, [new], |tx| {
+        nodes::register(tx, &new, 4000).await?;
+        runs::claim(tx, &new, 10).await
+    });
+    assert_eq!(
+        taken,
+        [Claimed {
+            tenant: line.run.tenant.clone(),
+            run: line.run.id.clone(),
+            epoch: 2,
+            recovered: true,
+            recoveries: 1
+        }]
+    );
+    // The stale owner is refused whether its seq is right or wrong.
+    for expected in [2, 7] {
+        let refused = line
+            .append(&old, 1, expected, vec![cast::news()], cast::going_on())
+            .await;
+        assert!(
+            matches!(refused, Err(AppendError::Fenced { held: 2 })),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(line.row().await.last_seq, 2);
+    let done = line
+        .append(&new, 2, 2, vec![cast::news()], cast::going_on())
+        .await;
+    assert_eq!(done.unwrap().seq, 3);
+}
+
+/// Trap T10: with an unchanged epoch it would look like a conflict for ever.
+pub(crate) async fn worker_append_after_its_release_is_fenced(home: &Home) {
+    let node = owner("a");
+    let (line, _) = Line::parked(home, None, &node).await;
+    let refused = line
+        .append(&node, 1, 5, vec![cast::news()], cast::going_on())
+        .await;
+    assert!(
+        matches!(refused, Err(AppendError::Fenced { held: 1 })),
+        "{refused:?}"
+    );
+    assert_eq!(line.log().await.len(), 5);
+}
+
+pub(crate) async fn worker_append_after_hand_back_is_fenced(home: &Home) {
+    let node = owner("a");
+    let line = Line::running(home, None, &node).await;
+    assert!(
+        !line.hand_back(2, &node).await,
+        "another epoch hands nothing back"
+    );
+    assert!(!line.hand_back(1, &owner("b")).await, "nor does another node");
+    assert!(line.hand_back(1, &node).await);
+    let refused = line
+        .append(&node, 1, 2, vec![cast::news()], cast::going_on())
+        .await;
+    assert!(
+        matches!(refused, Err(AppendError::Fenced { held: 1 })),
+        "{refused:?}"
+    );
+    let row = line.row().await;
+    assert_eq!((row.status, row.owner), (RunStatus::Queued, None));
+}
+
+/// A restarted node has the same name: only its incarnation tells it apart.
+pub(crate) async fn worker_append_of_an_earlier_life_of_the_node_is_fenced(home: &Home) {
+    let (earlier, later) = (cast::life("a", "first"), cast::life("a", "second"));
+    let line = Line::running(home, None, &later).await;
+    let refused = line
+        .append(&earlier, 1, 2, vec![cast::news()], cast::going_on())
+        .await;
+    assert!(
+        matches!(refused, Err(AppendError::Fenced { held: 1 })),
+        "{refused:?}"
+    );
+}
+
+pub(crate) async fn worker_append_to_an_unknown_run_or_another_tenants_is_gone(home: &Home) {
+    let node = owner("a");
+    let mut line = Line::running(home, None, &node).await;
+    let mut unknown = line.clone();
+    unknown.run.id = toolyard_protocol::RunId::mint();
+    line.run.tenant = cast::other_tenant();
+    for stranger in [unknown, line] {
+        let refused = stranger
+            .append(&node, 1, 2, vec![cast::news()], cast::going_on())
+            .await;
+        assert!(matches!(refused, Err(AppendError::Gone)), "{refused:?}");
+        assert_eq!(stranger.log().await, []);
+    }
+}
+
+pub(crate) async fn log_is_read_in_pages_and_by_position(home: &Home) {
+    let node = owner("a");
+    let line = Line::running(home, None, &node).await;
+    let news: Vec<Event> = (0..8).map(|_| cast::news()).collect();
+    line.append(&node, 1, 2, news.clone(), cast::going_on())
+        .await
+        .unwrap();
+    let (tenant, run) = (line.run.tenant.clone(), line.run.id.clone());
+    let (page, rest, one, none) = tx!(home, read, [tenant, run], |tx| {
+        Ok((
+            toolyard_store::log::read(tx, &tenant, &run, 2, 5).await?,
+            toolyard_store::log::read(tx, &tenant, &run, 7, 5).await?,
+            toolyard_store::log::event(tx, &tenant, &run, 3).await?,
+            toolyard_store::log::event(tx, &tenant, &run, 11).await?,
+        ))
+    });
+    assert_eq!(
+        page.iter().map(|l| l.seq).collect::<Vec<_>>(),
+        [3, 4, 5, 6, 7]
+    );
+    assert_eq!(rest.iter().map(|l| l.seq).collect::<Vec<_>>(), [8, 9, 10]);
+    assert_eq!(one.as_ref(), Some(&news[0]));
+    assert_eq!(none, None);
+}

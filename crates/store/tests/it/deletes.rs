@@ -1,0 +1,135 @@
+//! A deletion removes all of a thing and nothing of others.
+
+use toolyard_protocol::{EntityId, RunId, SpaceId};
+use toolyard_store::{entities, grants, messages, runs, spaces};
+
+use crate::cast;
+use crate::home::{Home, tx};
+use crate::line::Line;
+use crate::world::{World, census};
+
+/// What a space shows, to see that it did not change.
+async fn told(home: &Home, world: &World) -> impl PartialEq + std::fmt::Debug + use<> {
+    let (tenant, space) = (world.tenant.clone(), world.space.clone());
+    let page = tx!(home, read, [tenant, space], |tx| messages::page(
+        tx, &tenant, &space, None, None, 100
+    )
+    .await);
+    let members = tx!(home, read, [tenant, space], |tx| spaces::members(
+        tx, &tenant, &space
+    )
+    .await);
+    let line = &world.line;
+    (
+        page,
+        members,
+        line.row().await,
+        line.log().await,
+        line.waits().await,
+    )
+}
+
+fn count(census: &[(&str, i64)], table: &str) -> i64 {
+    census.iter().find(|(name, _)| *name == table).unwrap().1
+}
+
+pub(crate) async fn a_deleted_space_takes_all_of_it_and_nothing_else(home: &Home) {
+    let kept = World::of(home, &cast::tenant()).await;
+    let foreign = World::of(home, &cast::other_tenant()).await;
+    let before = (
+        census(home).await,
+        told(home, &kept).await,
+        told(home, &foreign).await,
+    );
+    // A second space, with a second run in it that is over.
+    let (tenant, space) = (cast::tenant(), SpaceId::mint());
+    tx!(home, write, [tenant, space], |tx| {
+        spaces::insert(tx, &tenant, &cast::space(&space)).await?;
+        let role = toolyard_protocol::principal::Role::Member;
+        spaces::put_member(tx, &tenant, &space, &EntityId::mint(), role).await?;
+        messages::insert(tx, &tenant, &space, cast::message("bye")).await
+    });
+    Line::parked(home, Some(&space), &cast::owner("a")).await;
+    let (over, _) = Line::parked(home, Some(&space), &cast::owner("a")).await;
+    let end = vec![cast::finished()];
+    over.fact(end, crate::line::Waking::No).await;
+    let grown = census(home).await;
+    for table in ["spaces", "members", "messages", "runs", "events", "waits"] {
+        assert!(count(&grown, table) > count(&before.0, table), "{table}");
+    }
+
+    for expected in [true, false] {
+        let deleted = tx!(home, write, [tenant, space], |tx| spaces::delete(
+            tx, &tenant, &space
+        )
+        .await);
+        assert_eq!(deleted, expected);
+    }
+    let after = (
+        census(home).await,
+        told(home, &kept).await,
+        told(home, &foreign).await,
+    );
+    assert_eq!(after.0, before.0);
+    assert!(after == before, "a neighbour changed: {after:?}");
+}
+
+pub(crate) async fn a_deleted_run_takes_its_log_waits_and_messages(home: &Home) {
+    let kept = World::of(home, &cast::tenant()).await;
+    let before = (census(home).await, told(home, &kept).await);
+    let (tenant, space) = (kept.tenant.clone(), kept.space.clone());
+    let (line, _) = Line::parked(home, Some(&space), &cast::owner("a")).await;
+    let run = line.run.id.clone();
+    tx!(home, write, [tenant, space, run], |tx| {
+        let mut turn = cast::message("words of the run");
+        turn.run = Some(run.clone());
+        messages::insert(tx, &tenant, &space, turn).await
+    });
+    let unknown = RunId::mint();
+    for (id, expected) in [(&unknown, false), (&run, true), (&run, false)] {
+        let deleted = tx!(home, write, [tenant, id], |tx| runs::delete(
+            tx, &tenant, &id
+        )
+        .await);
+        assert_eq!(deleted, expected);
+    }
+    let after = (census(home).await, told(home, &kept).await);
+    assert_eq!(after.0, before.0);
+    assert!(after == before, "a neighbour changed: {after:?}");
+}
+
+pub(crate) async fn a_deleted_entity_leaves_its_messages_without_a_name(home: &Home) {
+    let world = World::of(home, &cast::tenant()).await;
+    let neighbour = World::of(home, &cast::tenant()).await;
+    let before = told(home, &neighbour).await;
+    let (tenant, entity) = (world.tenant.clone(), world.entity.clone());
+    for expected in [true, false] {
+        let deleted = tx!(home, write, [tenant, entity], |tx| entities::delete(
+            tx, &tenant, &entity
+        )
+        .await);
+        assert_eq!(deleted, expected);
+    }
+    let (space, message, grant) = (
+        world.space.clone(),
+        world.message.clone(),
+        world.grant.clone(),
+    );
+    let (stored, members, hello, permission) =
+        tx!(home, read, [tenant, entity, space, message, grant], |tx| {
+            Ok((
+                entities::get(tx, &tenant, &entity).await?,
+                spaces::members(tx, &tenant, &space).await?,
+                messages::get(tx, &tenant, &message).await?.unwrap(),
+                grants::get(tx, &tenant, &grant).await?,
+            ))
+        });
+    assert_eq!((stored, permission), (None, None));
+    assert_eq!(members, []);
+    assert_eq!(hello.entity, None);
+    assert_eq!(hello.parts, [toolyard_protocol::message::Part::text("hello")]);
+    assert!(
+        told(home, &neighbour).await == before,
+        "a neighbour changed"
+    );
+}

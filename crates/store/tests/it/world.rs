@@ -1,0 +1,220 @@
+//! A tenant with one of everything, for stories about walls and deletions.
+
+use serde_json::json;
+use toolyard_protocol::principal::{KeyKind, Role};
+use toolyard_protocol::tool::Toolset;
+use toolyard_protocol::wait::WaitKind;
+use toolyard_protocol::{
+    AgentId, AgentName, CallId, ClientId, EntityId, FileId, GrantId, Hash, KeyId, MessageId,
+    SpaceId, TenantId, Timestamp, WaitId,
+};
+use toolyard_store::blobs::{self, FileRow};
+use toolyard_store::clients::{self, Client};
+use toolyard_store::entities::{self, Entity, EntityKind};
+use toolyard_store::grants::{self, GrantRow};
+use toolyard_store::{StoreError, Tx, agents, audit, keys, messages, outbox, spaces};
+
+use crate::cast::{self, owner};
+use crate::home::{Home, START_MS};
+use crate::line::Line;
+
+/// The names of what a tenant has.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) tenant: TenantId,
+    pub(crate) space: SpaceId,
+    pub(crate) entity: EntityId,
+    pub(crate) external: String,
+    pub(crate) message: MessageId,
+    pub(crate) line: Line,
+    pub(crate) wait: WaitId,
+    pub(crate) key: KeyId,
+    pub(crate) agent: AgentId,
+    pub(crate) agent_name: AgentName,
+    pub(crate) version: Hash,
+    pub(crate) toolset: Hash,
+    pub(crate) blob: Hash,
+    pub(crate) file: FileId,
+    pub(crate) grant: GrantId,
+    pub(crate) client: ClientId,
+    pub(crate) parcel: String,
+}
+
+impl World {
+    /// Makes a space with a member, a message and a waiting run that wrote
+    /// one too, and everything that hangs on the tenant.
+    pub(crate) async fn of(home: &Home, tenant: &TenantId) -> Self {
+        let space = SpaceId::mint();
+        let entity = Entity {
+            id: EntityId::mint(),
+            kind: EntityKind::Human,
+            external_id: Some(space.as_str().to_owned()),
+            display_name: None,
+            agent: None,
+            metadata: None,
+            created_at: Timestamp::from_millis(START_MS),
+        };
+        let posted = talk(home, tenant, &space, &entity).await;
+        let (line, call) = waiting(home, tenant, &space).await;
+        let belongings = belong(home, tenant, &space, &entity.id).await;
+        Self {
+            tenant: tenant.clone(),
+            entity: entity.id,
+            external: space.as_str().to_owned(),
+            message: posted,
+            wait: WaitId::of(WaitKind::Client, &call, 0),
+            line,
+            key: belongings.key,
+            agent: belongings.agent,
+            agent_name: belongings.agent_name,
+            version: belongings.version,
+            toolset: Toolset::default().hash(),
+            blob: belongings.blob,
+            file: belongings.file,
+            grant: belongings.grant,
+            client: belongings.client,
+            parcel: format!("parcel-{space}"),
+            space,
+        }
+    }
+}
+
+async fn talk(home: &Home, tenant: &TenantId, space: &SpaceId, entity: &Entity) -> MessageId {
+    let (tenant, space, entity) = (tenant.clone(), space.clone(), entity.clone());
+    home.write(move |tx| {
+        Box::pin(async move {
+            spaces::insert(tx, &tenant, &cast::space(&space)).await?;
+            entities::insert(tx, &tenant, &entity).await?;
+            spaces::put_member(tx, &tenant, &space, &entity.id, Role::Admin).await?;
+            let mut hello = cast::message("hello");
+            hello.entity = Some(entity.id);
+            Ok(messages::insert(tx, &tenant, &space, hello).await?.id)
+        })
+    })
+    .await
+}
+
+async fn waiting(home: &Home, tenant: &TenantId, space: &SpaceId) -> (Line, CallId) {
+    let (node, call) = (owner("a"), CallId::mint());
+    let line = Line::begun(home, cast::new_run(tenant, Some(space)), Some(&node)).await;
+    let events = vec![
+        cast::created(&line.run),
+        cast::client_call(&call),
+        cast::paused(&call),
+    ];
+    line.append(&node, 1, 0, events, cast::parked())
+        .await
+        .unwrap();
+    let (tenant, space, run) = (tenant.clone(), space.clone(), line.run.id.clone());
+    home.write(move |tx| {
+        Box::pin(async move {
+            let mut turn = cast::message("Let me look.");
+            turn.id = MessageId::of_turn(&run, 0);
+            turn.run = Some(run);
+            messages::upsert(tx, &tenant, &space, &turn).await
+        })
+    })
+    .await;
+    (line, call)
+}
+
+struct Belongings {
+    key: KeyId,
+    agent: AgentId,
+    agent_name: AgentName,
+    version: Hash,
+    blob: Hash,
+    file: FileId,
+    grant: GrantId,
+    client: ClientId,
+}
+
+async fn belong(
+    home: &Home,
+    tenant: &TenantId,
+    space: &SpaceId,
+    entity: &EntityId,
+) -> Belongings {
+    let (tenant, space, entity) = (tenant.clone(), space.clone(), entity.clone());
+    home.write(move |tx| Box::pin(async move { store_all(tx, &tenant, &space, &entity).await }))
+        .await
+}
+
+async fn store_all(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    entity: &EntityId,
+) -> Result<Belongings, StoreError> {
+    let at = Timestamp::from_millis(START_MS);
+    let hash = Hash::of(space.as_str().as_bytes());
+    let key = keys::insert(tx, tenant, KeyKind::Secret, &hash, "a label").await?;
+    let agent_name = AgentName::parse(&format!("agent.{}", &space.as_str()[4..])).unwrap();
+    let config = json!({ "of": space });
+    let (agent, _) = agents::upsert(tx, tenant, &agent_name, &config).await?;
+    let toolset = Toolset::default();
+    agents::put_toolset(tx, tenant, &toolset.hash(), &toolset).await?;
+    blobs::put(tx, tenant, &hash, space.as_str().as_bytes()).await?;
+    let file = FileRow {
+        id: FileId::mint(),
+        hash: hash.clone(),
+        media_type: "text/plain".to_owned(),
+        name: Some("a.txt".to_owned()),
+        bytes: 36,
+        entity: Some(entity.clone()),
+        created_at: at,
+    };
+    blobs::put_file(tx, tenant, &file).await?;
+    let grant = GrantRow {
+        id: GrantId::mint(),
+        entity: Some(entity.clone()),
+        tool: "get_location".to_owned(),
+        body: json!({ "allow": true }),
+        created_at: at,
+        expires_at: None,
+    };
+    grants::insert(tx, tenant, &grant).await?;
+    let client = Client {
+        id: ClientId::mint(),
+        entity: Some(entity.clone()),
+        kind: "browser".to_owned(),
+        name: None,
+        capabilities: None,
+        last_seen: at,
+    };
+    assert!(clients::put(tx, tenant, &client).await?);
+    outbox::put(tx, tenant, &format!("parcel-{space}"), "mail", &json!({})).await?;
+    audit::write(tx, tenant, "key_1", "space.create", space.as_str(), None).await?;
+    Ok(Belongings {
+        key: key.id,
+        agent: agent.id,
+        agent_name,
+        version: agent.hash,
+        blob: hash,
+        file: file.id,
+        grant: grant.id,
+        client: client.id,
+    })
+}
+
+/// How many rows each table has: what a story adds and removes shows here.
+pub(crate) async fn census(home: &Home) -> Vec<(&'static str, i64)> {
+    macro_rules! count {
+        ($($table:literal),*) => {
+            home.read(|tx| Box::pin(async move {
+                Ok(vec![$((
+                    $table,
+                    tx.one(concat!("SELECT count(*) FROM ", $table), &[], |r| r.int(0))
+                        .await?
+                        .unwrap(),
+                )),*])
+            }))
+            .await
+        };
+    }
+    count!(
+        "tenants", "keys", "entities", "spaces", "members", "messages", "agents",
+        "agent_versions", "toolsets", "runs", "events", "waits", "nodes", "outbox",
+        "idempotency", "blobs", "files", "grants", "clients", "audit"
+    )
+}
