@@ -297,6 +297,34 @@ pub async fn hand_back(
     Ok(changed > 0)
 }
 
+/// Lets go of a run that stands as it is: parked, with nothing to append.
+pub async fn park(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    epoch: i64,
+    owner: &Owner,
+    after: &After,
+) -> Result<bool, StoreError> {
+    let now = tx.now().await?;
+    let changed = tx
+        .exec(
+            "UPDATE runs SET owner = NULL, status = $1, reason = $2, live = $3, updated_at = $4 WHERE tenant = $5 AND id = $6 AND epoch = $7 AND owner = $8",
+            args![
+                after.status.as_str(),
+                after.reason_text().as_deref(),
+                !after.status.is_final(),
+                now,
+                tenant.as_str(),
+                run.as_str(),
+                epoch,
+                &owner.token()
+            ],
+        )
+        .await?;
+    Ok(changed > 0)
+}
+
 /// Lets go of a run that could not be advanced: another try follows after
 /// `retry_ms`, and the try counts as a recovery.
 pub async fn give_up(

@@ -75,6 +75,7 @@ impl Worker {
                     self.seq = seq;
                     self.clock.saw(at);
                     self.first_open_turn = self.run.turn();
+                    self.released = self.run.is_finished() || self.run.is_parked();
                     kind.after();
                     return Ok(());
                 }
@@ -97,13 +98,7 @@ impl Worker {
     }
 
     fn commit_of(&self, next: &Run, events: Vec<Event>, blobs: Vec<(BlobRef, Vec<u8>)>) -> Commit {
-        let error = next.finished().and_then(|f| f.error);
-        let after = After {
-            status: next.status(),
-            reason: next.pause_reason(),
-            release: next.is_finished() || next.is_parked(),
-            error,
-        };
+        let after = after(next);
         let speaks = events.iter().any(|e| matches!(e, Event::ModelReplied(_) | Event::RunFinished(_)));
         let messages = if speaks { self.turn_messages(next) } else { Vec::new() };
         Commit { events, after, messages, blobs }
@@ -165,6 +160,19 @@ impl Worker {
         Ok((done.seq, done.at))
     }
 
+    /// Lets go of a run that is parked as its log already says.
+    pub(super) async fn park(self) -> Result<(), Stop> {
+        let after = after(&self.run);
+        let (tenant, run, epoch, owner) = (self.tenant, self.id, self.epoch, self.rt.owner.clone());
+        self.rt
+            .store
+            .write(move |tx| {
+                Box::pin(async move { runs::park(tx, &tenant, &run, epoch, &owner, &after).await })
+            })
+            .await?;
+        Ok(())
+    }
+
     /// Puts the run back into the queue, for whoever has room.
     pub(super) async fn release(self) -> Result<(), Stop> {
         let (tenant, run, epoch, owner) = (self.tenant, self.id, self.epoch, self.rt.owner.clone());
@@ -174,6 +182,16 @@ impl Worker {
             .await?;
         failpoint!("release.after_commit");
         Ok(())
+    }
+}
+
+/// What the run's row says when this state is logged.
+fn after(run: &Run) -> After {
+    After {
+        status: run.status(),
+        reason: run.pause_reason(),
+        release: run.is_finished() || run.is_parked(),
+        error: run.finished().and_then(|f| f.error),
     }
 }
 

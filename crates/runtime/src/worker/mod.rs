@@ -56,6 +56,8 @@ pub(crate) struct Worker {
     clock: append::DatabaseClock,
     /// Turns before this one are stored as they stay.
     first_open_turn: u32,
+    /// The last append also gave the run up.
+    released: bool,
 }
 
 impl Worker {
@@ -73,6 +75,7 @@ impl Worker {
             watch: rt.store.feed().watch_run(&start.run),
             clock: append::DatabaseClock::default(),
             first_open_turn: 0,
+            released: false,
             start: Some(start),
             rt,
         }
@@ -88,8 +91,9 @@ impl Worker {
         let hand_back = self.rt.handing_back.clone();
         loop {
             if self.run.is_finished() || self.run.is_parked() {
-                return Ok(());
+                return if self.released { Ok(()) } else { self.park().await };
             }
+            self.released = false;
             self.align().await?;
             if self.run.halting() && self.is_idle() {
                 self.tell(Input::Halted { said: None }).await?;
@@ -230,7 +234,7 @@ impl Worker {
         self.tell(Input::Claimed { recovered: true, why }).await?;
         self.rt.store.feed().forget(&self.id, self.space().as_ref());
         if self.run.is_finished() || self.run.is_parked() {
-            return Ok(());
+            return if self.released { Ok(()) } else { self.park().await };
         }
         self.release().await
     }

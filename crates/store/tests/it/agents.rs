@@ -12,18 +12,12 @@ use crate::home::{Home, tx};
 
 async fn upsert(home: &Home, name: &str, config: &Value) -> (Agent, Upserted) {
     let (tenant, name) = (cast::tenant(), AgentName::parse(name).unwrap());
-    tx!(home, write, [tenant, name, config], |tx| agents::upsert(
-        tx, &tenant, &name, &config
-    )
-    .await)
+    tx!(home, write, [tenant, name, config], |tx| agents::upsert(tx, &tenant, &name, &config).await)
 }
 
 async fn version(home: &Home, hash: &Hash) -> Option<Value> {
     let tenant = cast::tenant();
-    tx!(home, read, [tenant, hash], |tx| agents::version(
-        tx, &tenant, &hash
-    )
-    .await)
+    tx!(home, read, [tenant, hash], |tx| agents::version(tx, &tenant, &hash).await)
 }
 
 pub(crate) async fn an_agent_keeps_its_id_and_its_old_versions(home: &Home) {
@@ -48,17 +42,10 @@ pub(crate) async fn an_agent_keeps_its_id_and_its_old_versions(home: &Home) {
 
     let (tenant, id) = (cast::tenant(), born.id.clone());
     for expected in [true, false] {
-        let deleted = tx!(home, write, [tenant, id], |tx| agents::delete(
-            tx, &tenant, &id
-        )
-        .await);
+        let deleted = tx!(home, write, [tenant, id], |tx| agents::delete(tx, &tenant, &id).await);
         assert_eq!(deleted, expected);
     }
-    assert_eq!(
-        version(home, &born.hash).await,
-        Some(first),
-        "runs still point to it"
-    );
+    assert_eq!(version(home, &born.hash).await, Some(first), "runs still point to it");
 }
 
 pub(crate) async fn agents_are_found_by_name_and_id_and_listed_by_name(home: &Home) {
@@ -80,13 +67,8 @@ pub(crate) async fn agents_are_found_by_name_and_id_and_listed_by_name(home: &Ho
     assert_eq!(by_id.as_ref(), Some(&all[1]));
     assert_eq!(none, None);
     let list = async |after: Option<&'static str>, limit: u32| {
-        let rows = tx!(home, read, [tenant], |tx| agents::list(
-            tx, &tenant, after, limit
-        )
-        .await);
-        rows.into_iter()
-            .map(|a| a.name.as_str().to_owned())
-            .collect::<Vec<_>>()
+        let rows = tx!(home, read, [tenant], |tx| agents::list(tx, &tenant, after, limit).await);
+        rows.into_iter().map(|a| a.name.as_str().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(list(None, 10).await, ["anna", "baker", "cook"]);
     assert_eq!(list(Some("anna"), 1).await, ["baker"]);
@@ -115,16 +97,10 @@ pub(crate) async fn a_toolset_is_stored_once_by_its_hash(home: &Home) {
     }]);
     let (hash, other) = (tools.hash(), Toolset::default().hash());
     for _ in 0..2 {
-        tx!(home, write, [tenant, hash, tools], |tx| agents::put_toolset(
-            tx, &tenant, &hash, &tools
-        )
-        .await);
+        tx!(home, write, [tenant, hash, tools], |tx| agents::put_toolset(tx, &tenant, &hash, &tools).await);
     }
     let (found, none) = tx!(home, read, [tenant, hash, other], |tx| {
-        Ok((
-            agents::toolset(tx, &tenant, &hash).await?,
-            agents::toolset(tx, &tenant, &other).await?,
-        ))
+        Ok((agents::toolset(tx, &tenant, &hash).await?, agents::toolset(tx, &tenant, &other).await?))
     });
     assert_eq!(found, Some(tools));
     assert_eq!(none, None);

@@ -14,14 +14,9 @@ pub(crate) async fn worker_append_moves_the_log_and_the_row(home: &Home) {
     let node = owner("a");
     let line = Line::running(home, None, &node).await;
     let call = CallId::mint();
-    let step = vec![
-        cast::replied(&line.run.id, 1, std::slice::from_ref(&call)),
-        cast::requested(&call, None, None),
-    ];
-    let done = line
-        .append(&node, 1, 2, step.clone(), cast::going_on())
-        .await
-        .unwrap();
+    let step =
+        vec![cast::replied(&line.run.id, 1, std::slice::from_ref(&call)), cast::requested(&call, None, None)];
+    let done = line.append(&node, 1, 2, step.clone(), cast::going_on()).await.unwrap();
     assert_eq!(done.seq, 4);
 
     let log = line.log().await;
@@ -29,19 +24,8 @@ pub(crate) async fn worker_append_moves_the_log_and_the_row(home: &Home) {
     let mut expected = vec![cast::created(&line.run), cast::started()];
     expected.extend(step);
     assert_eq!(events, expected);
-    assert_eq!(
-        line.kinds().await,
-        [
-            "RunCreated",
-            "RunStarted",
-            "ModelReplied",
-            "ToolCallRequested"
-        ]
-    );
-    assert_eq!(
-        log[3].at, done.at,
-        "events carry the database's time of their append"
-    );
+    assert_eq!(line.kinds().await, ["RunCreated", "RunStarted", "ModelReplied", "ToolCallRequested"]);
+    assert_eq!(log[3].at, done.at, "events carry the database's time of their append");
     let row = line.row().await;
     assert_eq!((row.last_seq, row.epoch), (4, 1));
     assert_eq!(row.status, RunStatus::Running);
@@ -61,36 +45,24 @@ pub(crate) async fn worker_append_that_lets_go_clears_the_owner(home: &Home) {
 
 pub(crate) async fn worker_append_after_a_fact_conflicts_and_writes_nothing(home: &Home) {
     let (node, tenant, space) = (owner("a"), cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(
-        tx,
-        &tenant,
-        &cast::space(&space)
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
     let line = Line::running(home, Some(&space), &node).await;
     line.fact(vec![cast::news()], Waking::No).await;
     let before = (line.row().await, line.log().await);
 
     let call = CallId::mint();
-    let refused = line
-        .append(&node, 1, 2, vec![cast::client_call(&call)], cast::parked())
-        .await;
+    let refused = line.append(&node, 1, 2, vec![cast::client_call(&call)], cast::parked()).await;
     let Err(AppendError::Conflict { expected, actual }) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!((expected, actual), (2, 3));
     assert_eq!((line.row().await, line.log().await), before);
     assert_eq!(line.waits().await, []);
-    let stored = tx!(home, read, [tenant, space], |tx| spaces::get(
-        tx, &tenant, &space
-    )
-    .await);
+    let stored = tx!(home, read, [tenant, space], |tx| spaces::get(tx, &tenant, &space).await);
     assert_eq!(stored.unwrap().last_pos, 3, "a refusal takes no position");
 
     // The worker folds the fact and asks again.
-    let done = line
-        .append(&node, 1, 3, vec![cast::client_call(&call)], cast::parked())
-        .await;
+    let done = line.append(&node, 1, 3, vec![cast::client_call(&call)], cast::parked()).await;
     assert_eq!(done.unwrap().seq, 4);
 }
 
@@ -113,18 +85,11 @@ pub(crate) async fn worker_append_after_a_takeover_is_fenced(home: &Home) {
     );
     // The stale owner is refused whether its seq is right or wrong.
     for expected in [2, 7] {
-        let refused = line
-            .append(&old, 1, expected, vec![cast::news()], cast::going_on())
-            .await;
-        assert!(
-            matches!(refused, Err(AppendError::Fenced { held: 2 })),
-            "{refused:?}"
-        );
+        let refused = line.append(&old, 1, expected, vec![cast::news()], cast::going_on()).await;
+        assert!(matches!(refused, Err(AppendError::Fenced { held: 2 })), "{refused:?}");
     }
     assert_eq!(line.row().await.last_seq, 2);
-    let done = line
-        .append(&new, 2, 2, vec![cast::news()], cast::going_on())
-        .await;
+    let done = line.append(&new, 2, 2, vec![cast::news()], cast::going_on()).await;
     assert_eq!(done.unwrap().seq, 3);
 }
 
@@ -132,32 +97,19 @@ pub(crate) async fn worker_append_after_a_takeover_is_fenced(home: &Home) {
 pub(crate) async fn worker_append_after_its_release_is_fenced(home: &Home) {
     let node = owner("a");
     let (line, _) = Line::parked(home, None, &node).await;
-    let refused = line
-        .append(&node, 1, 5, vec![cast::news()], cast::going_on())
-        .await;
-    assert!(
-        matches!(refused, Err(AppendError::Fenced { held: 1 })),
-        "{refused:?}"
-    );
+    let refused = line.append(&node, 1, 5, vec![cast::news()], cast::going_on()).await;
+    assert!(matches!(refused, Err(AppendError::Fenced { held: 1 })), "{refused:?}");
     assert_eq!(line.log().await.len(), 5);
 }
 
 pub(crate) async fn worker_append_after_hand_back_is_fenced(home: &Home) {
     let node = owner("a");
     let line = Line::running(home, None, &node).await;
-    assert!(
-        !line.hand_back(2, &node).await,
-        "another epoch hands nothing back"
-    );
+    assert!(!line.hand_back(2, &node).await, "another epoch hands nothing back");
     assert!(!line.hand_back(1, &owner("b")).await, "nor does another node");
     assert!(line.hand_back(1, &node).await);
-    let refused = line
-        .append(&node, 1, 2, vec![cast::news()], cast::going_on())
-        .await;
-    assert!(
-        matches!(refused, Err(AppendError::Fenced { held: 1 })),
-        "{refused:?}"
-    );
+    let refused = line.append(&node, 1, 2, vec![cast::news()], cast::going_on()).await;
+    assert!(matches!(refused, Err(AppendError::Fenced { held: 1 })), "{refused:?}");
     let row = line.row().await;
     assert_eq!((row.status, row.owner), (RunStatus::Queued, None));
 }
@@ -166,13 +118,8 @@ pub(crate) async fn worker_append_after_hand_back_is_fenced(home: &Home) {
 pub(crate) async fn worker_append_of_an_earlier_life_of_the_node_is_fenced(home: &Home) {
     let (earlier, later) = (cast::life("a", "first"), cast::life("a", "second"));
     let line = Line::running(home, None, &later).await;
-    let refused = line
-        .append(&earlier, 1, 2, vec![cast::news()], cast::going_on())
-        .await;
-    assert!(
-        matches!(refused, Err(AppendError::Fenced { held: 1 })),
-        "{refused:?}"
-    );
+    let refused = line.append(&earlier, 1, 2, vec![cast::news()], cast::going_on()).await;
+    assert!(matches!(refused, Err(AppendError::Fenced { held: 1 })), "{refused:?}");
 }
 
 pub(crate) async fn worker_append_to_an_unknown_run_or_another_tenants_is_gone(home: &Home) {
@@ -182,9 +129,7 @@ pub(crate) async fn worker_append_to_an_unknown_run_or_another_tenants_is_gone(h
     unknown.run.id = toolyard_protocol::RunId::mint();
     line.run.tenant = cast::other_tenant();
     for stranger in [unknown, line] {
-        let refused = stranger
-            .append(&node, 1, 2, vec![cast::news()], cast::going_on())
-            .await;
+        let refused = stranger.append(&node, 1, 2, vec![cast::news()], cast::going_on()).await;
         assert!(matches!(refused, Err(AppendError::Gone)), "{refused:?}");
         assert_eq!(stranger.log().await, []);
     }
@@ -194,9 +139,7 @@ pub(crate) async fn log_is_read_in_pages_and_by_position(home: &Home) {
     let node = owner("a");
     let line = Line::running(home, None, &node).await;
     let news: Vec<Event> = (0..8).map(|_| cast::news()).collect();
-    line.append(&node, 1, 2, news.clone(), cast::going_on())
-        .await
-        .unwrap();
+    line.append(&node, 1, 2, news.clone(), cast::going_on()).await.unwrap();
     let (tenant, run) = (line.run.tenant.clone(), line.run.id.clone());
     let (page, rest, one, none) = tx!(home, read, [tenant, run], |tx| {
         Ok((
@@ -206,10 +149,7 @@ pub(crate) async fn log_is_read_in_pages_and_by_position(home: &Home) {
             toolyard_store::log::event(tx, &tenant, &run, 11).await?,
         ))
     });
-    assert_eq!(
-        page.iter().map(|l| l.seq).collect::<Vec<_>>(),
-        [3, 4, 5, 6, 7]
-    );
+    assert_eq!(page.iter().map(|l| l.seq).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
     assert_eq!(rest.iter().map(|l| l.seq).collect::<Vec<_>>(), [8, 9, 10]);
     assert_eq!(one.as_ref(), Some(&news[0]));
     assert_eq!(none, None);

@@ -1,9 +1,7 @@
 //! What hangs on a tenant: keys, grants, clients, blobs, files, audit, outbox.
 
 use serde_json::json;
-use toolyard_protocol::{
-    ClientId, EntityId, FileId, GrantId, Hash, KeyId, KeyKind, TenantId, Timestamp,
-};
+use toolyard_protocol::{ClientId, EntityId, FileId, GrantId, Hash, KeyId, KeyKind, TenantId, Timestamp};
 use toolyard_store::blobs::{self, FileRow};
 use toolyard_store::clients::{self, Client};
 use toolyard_store::grants::{self, GrantRow};
@@ -16,68 +14,39 @@ use crate::home::{Home, START_MS, tx};
 
 pub(crate) async fn a_key_is_found_by_its_hash_also_when_revoked(home: &Home) {
     let (tenant, hash) = (cast::tenant(), Hash::of(b"the key"));
-    let key = tx!(home, write, [tenant, hash], |tx| keys::insert(
-        tx,
-        &tenant,
-        KeyKind::Public,
-        &hash,
-        "web app"
-    )
-    .await);
-    let found = async |hash: &Hash| {
-        tx!(home, read, [hash], |tx| keys::by_hash(tx, &hash).await)
-    };
+    let key =
+        tx!(home, write, [tenant, hash], |tx| keys::insert(tx, &tenant, KeyKind::Public, &hash, "web app")
+            .await);
+    let found = async |hash: &Hash| tx!(home, read, [hash], |tx| keys::by_hash(tx, &hash).await);
     assert_eq!(found(&hash).await, Some(key.clone()));
-    assert_eq!(
-        (key.kind, key.label.as_str()),
-        (KeyKind::Public, "web app")
-    );
+    assert_eq!((key.kind, key.label.as_str()), (KeyKind::Public, "web app"));
     assert_eq!(found(&Hash::of(b"another")).await, None);
 
     let (id, unknown) = (key.id.clone(), KeyId::mint());
     for (id, expected) in [(&unknown, false), (&id, true), (&id, false)] {
-        let revoked = tx!(home, write, [tenant, id], |tx| keys::revoke(
-            tx, &tenant, &id
-        )
-        .await);
+        let revoked = tx!(home, write, [tenant, id], |tx| keys::revoke(tx, &tenant, &id).await);
         assert_eq!(revoked, expected);
     }
     let revoked = found(&hash).await.unwrap();
     assert!(revoked.revoked_at.is_some());
-    assert_eq!(
-        Key {
-            revoked_at: None,
-            ..revoked
-        },
-        key
-    );
+    assert_eq!(Key { revoked_at: None, ..revoked }, key);
 }
 
 pub(crate) async fn a_key_hash_is_taken_once_and_a_tenant_is_born_with_it(home: &Home) {
     let (acme, umbrella) = (cast::tenant(), cast::other_tenant());
     let insert = async |tenant: &TenantId, text: &'static [u8]| {
-        tx!(home, try_write, [tenant], |tx| keys::insert(
-            tx,
-            &tenant,
-            KeyKind::Secret,
-            &Hash::of(text),
-            "k"
-        )
-        .await)
+        tx!(home, try_write, [tenant], |tx| keys::insert(tx, &tenant, KeyKind::Secret, &Hash::of(text), "k")
+            .await)
     };
     insert(&acme, b"one").await.unwrap();
     insert(&acme, b"two").await.unwrap();
     let refused = insert(&umbrella, b"one").await;
     assert!(matches!(refused, Err(StoreError::Exists(_))), "{refused:?}");
-    let tenants = tx!(home, read, [], |tx| {
-        tx.all("SELECT id FROM tenants", &[], |r| r.text(0)).await
-    });
+    let tenants = tx!(home, read, [], |tx| tx.all("SELECT id FROM tenants", &[], |r| r.text(0)).await);
     assert_eq!(tenants, ["acme"], "a refused key bears no tenant");
     insert(&umbrella, b"three").await.unwrap();
-    let (all, mine) = tx!(home, read, [acme], |tx| Ok((
-        keys::list(tx, None).await?,
-        keys::list(tx, Some(&acme)).await?
-    )));
+    let (all, mine) =
+        tx!(home, read, [acme], |tx| Ok((keys::list(tx, None).await?, keys::list(tx, Some(&acme)).await?)));
     let tenants: Vec<&str> = all.iter().map(|k| k.tenant.as_str()).collect();
     assert_eq!(tenants, ["acme", "acme", "umbrella"]);
     assert_eq!(mine, all[..2]);
@@ -105,18 +74,10 @@ pub(crate) async fn grants_expire_and_belong_to_an_entity_or_to_all(home: &Home)
         grant(None, Some(now)),
     ];
     for grant in &all {
-        tx!(home, write, [tenant, grant], |tx| grants::insert(
-            tx, &tenant, &grant
-        )
-        .await);
+        tx!(home, write, [tenant, grant], |tx| grants::insert(tx, &tenant, &grant).await);
     }
     let of = async |entity: Option<EntityId>| {
-        tx!(home, read, [tenant, entity], |tx| grants::of_entity(
-            tx,
-            &tenant,
-            entity.as_ref()
-        )
-        .await)
+        tx!(home, read, [tenant, entity], |tx| grants::of_entity(tx, &tenant, entity.as_ref()).await)
     };
     let [first, second, _, _, everyone, _] = all.clone();
     assert_eq!(of(Some(anna)).await, [first, second, everyone.clone()]);
@@ -126,10 +87,7 @@ pub(crate) async fn grants_expire_and_belong_to_an_entity_or_to_all(home: &Home)
     assert_eq!(list, newest, "expired ones are still shown to people");
     let id = all[0].id.clone();
     for expected in [true, false] {
-        let deleted = tx!(home, write, [tenant, id], |tx| grants::delete(
-            tx, &tenant, &id
-        )
-        .await);
+        let deleted = tx!(home, write, [tenant, id], |tx| grants::delete(tx, &tenant, &id).await);
         assert_eq!(deleted, expected);
     }
 }
@@ -145,10 +103,7 @@ pub(crate) async fn a_client_id_belongs_to_the_entity_that_took_it(home: &Home) 
         last_seen: Timestamp::from_millis(START_MS + seen),
     };
     let put = async |client: &Client| {
-        tx!(home, write, [tenant, client], |tx| clients::put(
-            tx, &tenant, &client
-        )
-        .await)
+        tx!(home, write, [tenant, client], |tx| clients::put(tx, &tenant, &client).await)
     };
     let list = async || tx!(home, read, [tenant], |tx| clients::list(tx, &tenant, 10).await);
     assert!(put(&client(Some(&anna), "old", 0)).await);
@@ -175,19 +130,10 @@ pub(crate) async fn blobs_are_kept_once_and_come_back_whole(home: &Home) {
     let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
     let hash = Hash::of(&bytes);
     for _ in 0..2 {
-        tx!(home, write, [tenant, hash, bytes], |tx| blobs::put(
-            tx, &tenant, &hash, &bytes
-        )
-        .await);
+        tx!(home, write, [tenant, hash, bytes], |tx| blobs::put(tx, &tenant, &hash, &bytes).await);
     }
     let empty = Hash::of(b"");
-    tx!(home, write, [tenant, empty], |tx| blobs::put(
-        tx,
-        &tenant,
-        &empty,
-        b""
-    )
-    .await);
+    tx!(home, write, [tenant, empty], |tx| blobs::put(tx, &tenant, &empty, b"").await);
     let unknown = Hash::of(b"unknown");
     let (found, nothing, none) = tx!(home, read, [tenant, hash, empty, unknown], |tx| {
         Ok((
@@ -212,13 +158,9 @@ pub(crate) async fn a_file_reads_back_as_it_was_stored(home: &Home) {
             entity,
             created_at: Timestamp::from_millis(START_MS),
         };
-        tx!(home, write, [tenant, file], |tx| blobs::put_file(
-            tx, &tenant, &file
-        )
-        .await);
+        tx!(home, write, [tenant, file], |tx| blobs::put_file(tx, &tenant, &file).await);
         let id = file.id.clone();
-        let stored = tx!(home, read, [tenant, id], |tx| blobs::file(tx, &tenant, &id)
-            .await);
+        let stored = tx!(home, read, [tenant, id], |tx| blobs::file(tx, &tenant, &id).await);
         assert_eq!(stored, Some(file));
     }
 }
@@ -240,35 +182,21 @@ pub(crate) async fn audit_lines_are_listed_newest_first_in_pages(home: &Home) {
     let mut targets = Vec::new();
     let mut before: Option<String> = None;
     loop {
-        let page = tx!(home, read, [tenant, before], |tx| audit::list(
-            tx,
-            &tenant,
-            before.as_deref(),
-            7
-        )
-        .await);
+        let page =
+            tx!(home, read, [tenant, before], |tx| audit::list(tx, &tenant, before.as_deref(), 7).await);
         let Some(last) = page.last() else { break };
         before = Some(last.id.clone());
         targets.extend(page.into_iter().map(|e| (e.target, e.detail)));
     }
-    let expected: Vec<(String, Option<String>)> = (0..30)
-        .rev()
-        .map(|n| (format!("thing-{n}"), (n % 2 == 0).then(|| "by hand".to_owned())))
-        .collect();
+    let expected: Vec<(String, Option<String>)> =
+        (0..30).rev().map(|n| (format!("thing-{n}"), (n % 2 == 0).then(|| "by hand".to_owned()))).collect();
     assert_eq!(targets, expected);
 }
 
 pub(crate) async fn a_parcel_comes_back_until_it_is_delivered(home: &Home) {
     let tenant = cast::tenant();
     let put = async |id: &'static str, payload: i64| {
-        tx!(home, write, [tenant], |tx| outbox::put(
-            tx,
-            &tenant,
-            id,
-            "webhook",
-            &json!(payload)
-        )
-        .await);
+        tx!(home, write, [tenant], |tx| outbox::put(tx, &tenant, id, "webhook", &json!(payload)).await);
     };
     // Takes what is due and says when it comes back, from now.
     let take = async |retry_in: u64, limit: u32| {
@@ -286,11 +214,7 @@ pub(crate) async fn a_parcel_comes_back_until_it_is_delivered(home: &Home) {
     };
     put("one", 1).await;
     put("one", 99).await;
-    assert_eq!(
-        take(0, 10).await,
-        [parcel("one", 1, 1)],
-        "the same id is one parcel"
-    );
+    assert_eq!(take(0, 10).await, [parcel("one", 1, 1)], "the same id is one parcel");
     assert_eq!(take(0, 10).await, [parcel("one", 1, 2)]);
     assert_eq!(take(3_600_000, 10).await, [parcel("one", 1, 3)]);
     assert_eq!(take(0, 10).await, [], "not due before its hour");
@@ -301,10 +225,7 @@ pub(crate) async fn a_parcel_comes_back_until_it_is_delivered(home: &Home) {
     due.sort();
     assert_eq!(due, ["three", "two"]);
     for id in ["two", "three", "two"] {
-        tx!(home, write, [tenant], |tx| outbox::delivered(
-            tx, &tenant, id
-        )
-        .await);
+        tx!(home, write, [tenant], |tx| outbox::delivered(tx, &tenant, id).await);
     }
     assert_eq!(take(0, 10).await, []);
 }

@@ -2,21 +2,19 @@
 
 use serde_json::{Value, json};
 use toolyard_protocol::event::{
-    Answered, Asked, ChildStarted, Decision, Event, MessageQueued, ModelReplied, OpenWait, Parked,
-    ReplyCall, RunCreated, RunFinished, RunPaused, RunStarted, ToolCallRequested, ToolReturned,
+    Answered, Asked, ChildStarted, Decision, Event, MessageQueued, ModelReplied, OpenWait, Parked, ReplyCall,
+    RunCreated, RunFinished, RunPaused, RunStarted, ToolCallRequested, ToolReturned,
 };
 use toolyard_protocol::limits::RunLimits;
 use toolyard_protocol::message::{Part, Speaker};
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::risk::Risk;
-use toolyard_protocol::run::{
-    FinishReason, MessagePolicy, PauseReason, RunEnd, RunStatus, Usage,
-};
+use toolyard_protocol::run::{FinishReason, MessagePolicy, PauseReason, RunEnd, RunStatus, Usage};
 use toolyard_protocol::tool::{Answerers, Place, Visibility};
 use toolyard_protocol::wait::{AnswerRule, WaitKind};
 use toolyard_protocol::{
-    AgentName, BranchId, CallId, EntityId, Guarded, Hash, MessageId, NodeId, RunId, SpaceId,
-    TenantId, Timestamp, ToolName, ToolOutcome, WaitId,
+    AgentName, BranchId, CallId, EntityId, Guarded, Hash, MessageId, NodeId, RunId, SpaceId, TenantId,
+    Timestamp, ToolName, ToolOutcome, WaitId,
 };
 use toolyard_store::messages::NewMessage;
 use toolyard_store::runs::{After, NewRun, Owner};
@@ -46,10 +44,7 @@ pub(crate) fn owner(node: &str) -> Owner {
 }
 
 pub(crate) fn life(node: &str, incarnation: &str) -> Owner {
-    Owner {
-        node: NodeId::parse(node).unwrap(),
-        incarnation: incarnation.to_owned(),
-    }
+    Owner { node: NodeId::parse(node).unwrap(), incarnation: incarnation.to_owned() }
 }
 
 pub(crate) fn space(id: &SpaceId) -> Space {
@@ -137,17 +132,9 @@ pub(crate) fn replied(run: &RunId, step: u32, calls: &[CallId]) -> Event {
         message: MessageId::of_turn(run, 0),
         parts: vec![Part::text("Let me look.")],
         show_reasoning: false,
-        finish: if calls.is_empty() {
-            FinishReason::Stop
-        } else {
-            FinishReason::ToolCalls
-        },
+        finish: if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls },
         calls,
-        usage: Usage {
-            input_tokens: 120,
-            output_tokens: 12,
-            ..Usage::default()
-        },
+        usage: Usage { input_tokens: 120, output_tokens: 12, ..Usage::default() },
         partial: false,
         metadata: Guarded::Hidden,
     }
@@ -160,11 +147,7 @@ pub(crate) fn requested(call: &CallId, kind: Option<WaitKind>, expires: Option<T
         step: 1,
         call: call.clone(),
         tool: tool(),
-        place: if kind.is_some() {
-            Place::Client
-        } else {
-            Place::Gateway
-        },
+        place: if kind.is_some() { Place::Client } else { Place::Gateway },
         risk: Risk::Low,
         visibility: Visibility::Public,
         idempotent: false,
@@ -219,14 +202,8 @@ pub(crate) fn answered(call: &CallId, round: u32) -> Event {
 }
 
 pub(crate) fn returned(call: &CallId, value: Value) -> Event {
-    ToolReturned::new(
-        call.clone(),
-        tool(),
-        Visibility::Public,
-        ToolOutcome::Ok(value),
-        Actor::Gateway {},
-    )
-    .into()
+    ToolReturned::new(call.clone(), tool(), Visibility::Public, ToolOutcome::Ok(value), Actor::Gateway {})
+        .into()
 }
 
 pub(crate) fn child_started(call: &CallId) -> Event {
@@ -255,11 +232,7 @@ pub(crate) fn paused(call: &CallId) -> Event {
 
 /// A fact that changes no wait.
 pub(crate) fn news() -> Event {
-    MessageQueued {
-        message: MessageId::mint(),
-        interrupt: false,
-    }
-    .into()
+    MessageQueued { message: MessageId::mint(), interrupt: false }.into()
 }
 
 pub(crate) fn finished() -> Event {
@@ -276,30 +249,15 @@ pub(crate) fn finished() -> Event {
 
 /// The worker goes on.
 pub(crate) fn going_on() -> After {
-    After {
-        status: RunStatus::Running,
-        reason: None,
-        release: false,
-        error: None,
-    }
+    After { status: RunStatus::Running, reason: None, release: false, error: None }
 }
 
 /// The worker lets go of a run that waits for a client.
 pub(crate) fn parked() -> After {
-    After {
-        status: RunStatus::WaitingTool,
-        reason: Some(PauseReason::Client),
-        release: true,
-        error: None,
-    }
+    After { status: RunStatus::WaitingTool, reason: Some(PauseReason::Client), release: true, error: None }
 }
 
 /// The run is over.
 pub(crate) fn completed() -> After {
-    After {
-        status: RunStatus::Completed,
-        reason: None,
-        release: true,
-        error: None,
-    }
+    After { status: RunStatus::Completed, reason: None, release: true, error: None }
 }

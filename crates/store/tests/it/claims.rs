@@ -20,10 +20,7 @@ async fn claim(home: &Home, node: &Owner, limit: u32) -> Vec<Claimed> {
 }
 
 async fn register(home: &Home, node: &Owner, valid_ms: u64) {
-    tx!(home, write, [node], |tx| nodes::register(
-        tx, &node, valid_ms
-    )
-    .await);
+    tx!(home, write, [node], |tx| nodes::register(tx, &node, valid_ms).await);
 }
 
 async fn queued(home: &Home) -> Line {
@@ -73,10 +70,7 @@ pub(crate) async fn claim_never_takes_a_run_of_a_live_node(home: &Home) {
 
     // Its heartbeat has run out: valid until now is not valid.
     register(home, &live, 0).await;
-    assert_eq!(
-        tx!(home, read, [], |tx| nodes::live(tx).await),
-        Vec::<String>::new()
-    );
+    assert_eq!(tx!(home, read, [], |tx| nodes::live(tx).await), Vec::<String>::new());
     assert_eq!(ids(&claim(home, &thief, 10).await), [line.run.id]);
 }
 
@@ -97,10 +91,7 @@ pub(crate) async fn a_restarted_node_takes_its_own_runs_back_at_once(home: &Home
     let taken = claim(home, &later, 10).await;
     assert_eq!(ids(&taken), [line.run.id.clone()]);
     assert_eq!((taken[0].epoch, taken[0].recovered), (2, true));
-    let renewed = async |node: &Owner| {
-        tx!(home, write, [node], |tx| nodes::renew(tx, &node, LIVE_MS)
-            .await)
-    };
+    let renewed = async |node: &Owner| tx!(home, write, [node], |tx| nodes::renew(tx, &node, LIVE_MS).await);
     assert!(!renewed(&earlier).await, "the earlier life is over");
     assert!(renewed(&later).await);
     // Saying goodbye late does not end the later life.
@@ -118,14 +109,8 @@ pub(crate) async fn recoveries_are_counted_and_reset_by_an_append(home: &Home) {
     }
     assert_eq!(line.row().await.recoveries, 5);
     line.fact(vec![cast::news()], Waking::No).await;
-    assert_eq!(
-        line.row().await.recoveries,
-        5,
-        "a fact from outside is no progress"
-    );
-    line.append(&owner("node-5"), 6, 3, vec![cast::news()], cast::going_on())
-        .await
-        .unwrap();
+    assert_eq!(line.row().await.recoveries, 5, "a fact from outside is no progress");
+    line.append(&owner("node-5"), 6, 3, vec![cast::news()], cast::going_on()).await.unwrap();
     assert_eq!(line.row().await.recoveries, 0);
 }
 
@@ -172,12 +157,7 @@ pub(crate) async fn two_claims_at_once_never_take_the_same_orphan(home: &Home) {
     let node = owner("a");
     register(home, &node, LIVE_MS).await;
     for _ in 0..60 {
-        Line::begun(
-            home,
-            cast::new_run(&cast::tenant(), None),
-            Some(&owner("dead")),
-        )
-        .await;
+        Line::begun(home, cast::new_run(&cast::tenant(), None), Some(&owner("dead"))).await;
     }
     let mut tasks = JoinSet::new();
     for _ in 0..8 {
@@ -185,11 +165,7 @@ pub(crate) async fn two_claims_at_once_never_take_the_same_orphan(home: &Home) {
     }
     let taken: Vec<Claimed> = tasks.join_all().await.into_iter().flatten().collect();
     assert_eq!(taken.len(), 60);
-    assert!(
-        taken
-            .iter()
-            .all(|c| (c.epoch, c.recovered, c.recoveries) == (2, true, 1))
-    );
+    assert!(taken.iter().all(|c| (c.epoch, c.recovered, c.recoveries) == (2, true, 1)));
 }
 
 async fn claim_until_none_is_left(store: Arc<Store>, node: Owner) -> Vec<Claimed> {

@@ -3,9 +3,7 @@
 use serde_json::json;
 use toolyard_protocol::message::{Message, Part, Speaker};
 use toolyard_protocol::principal::Role;
-use toolyard_protocol::{
-    AgentName, BranchId, EntityId, MessageId, RunId, SpaceId, TenantId, Timestamp,
-};
+use toolyard_protocol::{AgentName, BranchId, EntityId, MessageId, RunId, SpaceId, TenantId, Timestamp};
 use toolyard_store::entities::{self, Entity, EntityKind};
 use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::{StoreError, spaces};
@@ -15,21 +13,13 @@ use crate::home::{Home, START_MS, tx};
 
 async fn with_space(home: &Home) -> (TenantId, SpaceId) {
     let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(
-        tx,
-        &tenant,
-        &cast::space(&space)
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
     (tenant, space)
 }
 
 async fn post(home: &Home, space: &SpaceId, message: &NewMessage) -> Message {
     let tenant = cast::tenant();
-    tx!(home, write, [tenant, space, message], |tx| messages::insert(
-        tx, &tenant, &space, message
-    )
-    .await)
+    tx!(home, write, [tenant, space, message], |tx| messages::insert(tx, &tenant, &space, message).await)
 }
 
 fn turn(run: &RunId, text: &str) -> NewMessage {
@@ -51,10 +41,7 @@ pub(crate) async fn a_message_reads_back_as_it_was_written(home: &Home) {
         branch: BranchId::mint(),
         parts: vec![
             Part::text("a \u{0} b \u{1F600}"),
-            Part::Data {
-                name: "card".to_owned(),
-                value: json!({ "n": 1.5 }),
-            },
+            Part::Data { name: "card".to_owned(), value: json!({ "n": 1.5 }) },
         ],
         show_reasoning: true,
         metadata: Some(json!({ "from": "mail" })),
@@ -63,10 +50,7 @@ pub(crate) async fn a_message_reads_back_as_it_was_written(home: &Home) {
     assert_eq!(written.parts, new.parts);
     assert_eq!((written.seq, &written.space), (1, &space));
     let id = new.id.clone();
-    let read = tx!(home, read, [tenant, id], |tx| messages::get(
-        tx, &tenant, &id
-    )
-    .await);
+    let read = tx!(home, read, [tenant, id], |tx| messages::get(tx, &tenant, &id).await);
     assert_eq!(read, Some(written));
 }
 
@@ -74,16 +58,10 @@ pub(crate) async fn a_message_id_is_taken_once(home: &Home) {
     let (tenant, space) = with_space(home).await;
     let new = cast::message("one");
     post(home, &space, &new).await;
-    let refused = tx!(home, try_write, [tenant, space, new], |tx| messages::insert(
-        tx, &tenant, &space, new
-    )
-    .await);
+    let refused =
+        tx!(home, try_write, [tenant, space, new], |tx| messages::insert(tx, &tenant, &space, new).await);
     assert!(matches!(refused, Err(StoreError::Exists(_))), "{refused:?}");
-    assert_eq!(
-        post(home, &space, &cast::message("two")).await.seq,
-        2,
-        "a refusal takes no position"
-    );
+    assert_eq!(post(home, &space, &cast::message("two")).await.seq, 2, "a refusal takes no position");
 }
 
 /// One assistant message per turn: it grows with each step and keeps its place.
@@ -92,19 +70,15 @@ pub(crate) async fn an_upserted_message_keeps_its_place(home: &Home) {
     let run = RunId::mint();
     let upsert = async |text: &str| {
         let message = turn(&run, text);
-        tx!(home, write, [tenant, space, message], |tx| messages::upsert(
-            tx, &tenant, &space, &message
-        )
-        .await);
+        tx!(home, write, [tenant, space, message], |tx| messages::upsert(tx, &tenant, &space, &message)
+            .await);
     };
     post(home, &space, &cast::message("question")).await;
     upsert("thinking").await;
     post(home, &space, &cast::message("hurry")).await;
     upsert("the answer").await;
-    let page = tx!(home, read, [tenant, space], |tx| messages::page(
-        tx, &tenant, &space, None, None, 10
-    )
-    .await);
+    let page =
+        tx!(home, read, [tenant, space], |tx| messages::page(tx, &tenant, &space, None, None, 10).await);
     let told: Vec<(i64, Vec<Part>)> = page.into_iter().map(|m| (m.seq, m.parts)).collect();
     assert_eq!(
         told,
@@ -114,10 +88,7 @@ pub(crate) async fn an_upserted_message_keeps_its_place(home: &Home) {
             (3, vec![Part::text("hurry")])
         ]
     );
-    let stored = tx!(home, read, [tenant, space], |tx| spaces::get(
-        tx, &tenant, &space
-    )
-    .await);
+    let stored = tx!(home, read, [tenant, space], |tx| spaces::get(tx, &tenant, &space).await);
     assert_eq!(stored.unwrap().last_pos, 3);
 }
 
@@ -127,10 +98,9 @@ pub(crate) async fn pages_go_up_from_a_position_and_down_from_one(home: &Home) {
         post(home, &space, &cast::message(&n.to_string())).await;
     }
     let page = async |after: Option<i64>, before: Option<i64>, limit: u32| {
-        let rows = tx!(home, read, [tenant, space], |tx| messages::page(
-            tx, &tenant, &space, after, before, limit
-        )
-        .await);
+        let rows =
+            tx!(home, read, [tenant, space], |tx| messages::page(tx, &tenant, &space, after, before, limit)
+                .await);
         rows.into_iter().map(|m| m.seq).collect::<Vec<_>>()
     };
     assert_eq!(page(None, None, 3).await, [5, 6, 7], "the newest");
@@ -196,10 +166,7 @@ pub(crate) async fn spaces_are_listed_newest_first_and_by_member(home: &Home) {
     };
     assert_eq!(list(None, None, 10).await, ids);
     assert_eq!(list(None, Some(&ids[0]), 2).await, ids[1..3]);
-    assert_eq!(
-        list(Some(&bert), None, 10).await,
-        [ids[0].clone(), ids[2].clone()]
-    );
+    assert_eq!(list(Some(&bert), None, 10).await, [ids[0].clone(), ids[2].clone()]);
     assert_eq!(list(Some(&EntityId::mint()), None, 10).await, []);
 }
 
@@ -208,11 +175,7 @@ pub(crate) async fn a_space_changes_only_what_people_may_change(home: &Home) {
     post(home, &space, &cast::message("one")).await;
     let mut wanted = cast::space(&space);
     assert_eq!(
-        tx!(home, read, [tenant, space], |tx| spaces::get(
-            tx, &tenant, &space
-        )
-        .await)
-        .map(|s| s.metadata),
+        tx!(home, read, [tenant, space], |tx| spaces::get(tx, &tenant, &space).await).map(|s| s.metadata),
         Some(wanted.metadata.clone())
     );
     wanted.name = None;
@@ -220,22 +183,13 @@ pub(crate) async fn a_space_changes_only_what_people_may_change(home: &Home) {
     wanted.metadata = None;
     wanted.show_reasoning = false;
     wanted.last_pos = 77;
-    let changed = tx!(home, write, [tenant, wanted], |tx| spaces::update(
-        tx, &tenant, &wanted
-    )
-    .await);
+    let changed = tx!(home, write, [tenant, wanted], |tx| spaces::update(tx, &tenant, &wanted).await);
     assert!(changed);
     wanted.last_pos = 1;
-    let stored = tx!(home, read, [tenant, space], |tx| spaces::get(
-        tx, &tenant, &space
-    )
-    .await);
+    let stored = tx!(home, read, [tenant, space], |tx| spaces::get(tx, &tenant, &space).await);
     assert_eq!(stored, Some(wanted.clone()), "the order is not theirs");
     wanted.id = SpaceId::mint();
-    let changed = tx!(home, write, [tenant, wanted], |tx| spaces::update(
-        tx, &tenant, &wanted
-    )
-    .await);
+    let changed = tx!(home, write, [tenant, wanted], |tx| spaces::update(tx, &tenant, &wanted).await);
     assert!(!changed, "an unknown space is not made");
 }
 
@@ -243,10 +197,7 @@ pub(crate) async fn members_join_change_role_and_leave(home: &Home) {
     let (tenant, space) = with_space(home).await;
     let entity = EntityId::mint();
     let role = async || {
-        tx!(home, read, [tenant, space, entity], |tx| spaces::role(
-            tx, &tenant, &space, &entity
-        )
-        .await)
+        tx!(home, read, [tenant, space, entity], |tx| spaces::role(tx, &tenant, &space, &entity).await)
     };
     assert_eq!(role().await, None);
     for wanted in [Role::Member, Role::Admin, Role::Member] {
@@ -256,10 +207,7 @@ pub(crate) async fn members_join_change_role_and_leave(home: &Home) {
         .await);
         assert_eq!(role().await, Some(wanted));
     }
-    let members = tx!(home, read, [tenant, space], |tx| spaces::members(
-        tx, &tenant, &space
-    )
-    .await);
+    let members = tx!(home, read, [tenant, space], |tx| spaces::members(tx, &tenant, &space).await);
     assert_eq!(members.len(), 1);
     assert_eq!(members[0].entity, entity);
     for expected in [true, false] {
@@ -286,10 +234,7 @@ fn entity(kind: EntityKind, external: Option<&str>) -> Entity {
 pub(crate) async fn an_external_id_names_one_entity_of_a_tenant(home: &Home) {
     let (tenant, other) = (cast::tenant(), cast::other_tenant());
     let insert = async |tenant: &TenantId, entity: &Entity| {
-        tx!(home, try_write, [tenant, entity], |tx| entities::insert(
-            tx, &tenant, &entity
-        )
-        .await)
+        tx!(home, try_write, [tenant, entity], |tx| entities::insert(tx, &tenant, &entity).await)
     };
     let anna = entity(EntityKind::Human, Some("user-1"));
     insert(&tenant, &anna).await.unwrap();
@@ -298,17 +243,10 @@ pub(crate) async fn an_external_id_names_one_entity_of_a_tenant(home: &Home) {
     assert!(matches!(refused, Err(StoreError::Exists(_))), "{refused:?}");
     insert(&other, &twin).await.unwrap();
     // Nobody's name is not a name: several may have none.
-    insert(&tenant, &entity(EntityKind::System, None))
-        .await
-        .unwrap();
-    insert(&tenant, &entity(EntityKind::System, None))
-        .await
-        .unwrap();
+    insert(&tenant, &entity(EntityKind::System, None)).await.unwrap();
+    insert(&tenant, &entity(EntityKind::System, None)).await.unwrap();
     let found = async |tenant: &TenantId| {
-        tx!(home, read, [tenant], |tx| entities::by_external(
-            tx, &tenant, "user-1"
-        )
-        .await)
+        tx!(home, read, [tenant], |tx| entities::by_external(tx, &tenant, "user-1").await)
     };
     assert_eq!(found(&tenant).await, Some(anna));
     assert_eq!(found(&other).await, Some(twin));
@@ -322,38 +260,23 @@ pub(crate) async fn entities_are_changed_and_listed_by_kind(home: &Home) {
         entity(EntityKind::Human, None),
     ];
     for entity in &all {
-        tx!(home, write, [tenant, entity], |tx| entities::insert(
-            tx, &tenant, &entity
-        )
-        .await);
+        tx!(home, write, [tenant, entity], |tx| entities::insert(tx, &tenant, &entity).await);
     }
     all[0].display_name = None;
     all[0].external_id = Some("user-2".to_owned());
     all[0].metadata = None;
     let changed = all[0].clone();
-    let answer = tx!(home, write, [tenant, changed], |tx| entities::update(
-        tx, &tenant, &changed
-    )
-    .await);
+    let answer = tx!(home, write, [tenant, changed], |tx| entities::update(tx, &tenant, &changed).await);
     assert!(answer);
     all.reverse();
     let list = async |kind, before: Option<EntityId>, limit| {
-        tx!(home, read, [tenant, before], |tx| entities::list(
-            tx,
-            &tenant,
-            kind,
-            before.as_ref(),
-            limit
-        )
-        .await)
+        tx!(home, read, [tenant, before], |tx| entities::list(tx, &tenant, kind, before.as_ref(), limit)
+            .await)
     };
     assert_eq!(list(None, None, 10).await, all);
     assert_eq!(list(None, Some(all[0].id.clone()), 1).await, all[1..2]);
     assert_eq!(list(Some(EntityKind::Agent), None, 10).await, all[1..2]);
     let stranger = entity(EntityKind::Human, None);
-    let answer = tx!(home, write, [tenant, stranger], |tx| entities::update(
-        tx, &tenant, &stranger
-    )
-    .await);
+    let answer = tx!(home, write, [tenant, stranger], |tx| entities::update(tx, &tenant, &stranger).await);
     assert!(!answer);
 }

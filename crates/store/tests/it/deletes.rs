@@ -11,22 +11,11 @@ use crate::world::{World, census};
 /// What a space shows, to see that it did not change.
 async fn told(home: &Home, world: &World) -> impl PartialEq + std::fmt::Debug + use<> {
     let (tenant, space) = (world.tenant.clone(), world.space.clone());
-    let page = tx!(home, read, [tenant, space], |tx| messages::page(
-        tx, &tenant, &space, None, None, 100
-    )
-    .await);
-    let members = tx!(home, read, [tenant, space], |tx| spaces::members(
-        tx, &tenant, &space
-    )
-    .await);
+    let page =
+        tx!(home, read, [tenant, space], |tx| messages::page(tx, &tenant, &space, None, None, 100).await);
+    let members = tx!(home, read, [tenant, space], |tx| spaces::members(tx, &tenant, &space).await);
     let line = &world.line;
-    (
-        page,
-        members,
-        line.row().await,
-        line.log().await,
-        line.waits().await,
-    )
+    (page, members, line.row().await, line.log().await, line.waits().await)
 }
 
 fn count(census: &[(&str, i64)], table: &str) -> i64 {
@@ -36,11 +25,7 @@ fn count(census: &[(&str, i64)], table: &str) -> i64 {
 pub(crate) async fn a_deleted_space_takes_all_of_it_and_nothing_else(home: &Home) {
     let kept = World::of(home, &cast::tenant()).await;
     let foreign = World::of(home, &cast::other_tenant()).await;
-    let before = (
-        census(home).await,
-        told(home, &kept).await,
-        told(home, &foreign).await,
-    );
+    let before = (census(home).await, told(home, &kept).await, told(home, &foreign).await);
     // A second space, with a second run in it that is over.
     let (tenant, space) = (cast::tenant(), SpaceId::mint());
     tx!(home, write, [tenant, space], |tx| {
@@ -59,17 +44,10 @@ pub(crate) async fn a_deleted_space_takes_all_of_it_and_nothing_else(home: &Home
     }
 
     for expected in [true, false] {
-        let deleted = tx!(home, write, [tenant, space], |tx| spaces::delete(
-            tx, &tenant, &space
-        )
-        .await);
+        let deleted = tx!(home, write, [tenant, space], |tx| spaces::delete(tx, &tenant, &space).await);
         assert_eq!(deleted, expected);
     }
-    let after = (
-        census(home).await,
-        told(home, &kept).await,
-        told(home, &foreign).await,
-    );
+    let after = (census(home).await, told(home, &kept).await, told(home, &foreign).await);
     assert_eq!(after.0, before.0);
     assert!(after == before, "a neighbour changed: {after:?}");
 }
@@ -87,10 +65,7 @@ pub(crate) async fn a_deleted_run_takes_its_log_waits_and_messages(home: &Home) 
     });
     let unknown = RunId::mint();
     for (id, expected) in [(&unknown, false), (&run, true), (&run, false)] {
-        let deleted = tx!(home, write, [tenant, id], |tx| runs::delete(
-            tx, &tenant, &id
-        )
-        .await);
+        let deleted = tx!(home, write, [tenant, id], |tx| runs::delete(tx, &tenant, &id).await);
         assert_eq!(deleted, expected);
     }
     let after = (census(home).await, told(home, &kept).await);
@@ -104,17 +79,10 @@ pub(crate) async fn a_deleted_entity_leaves_its_messages_without_a_name(home: &H
     let before = told(home, &neighbour).await;
     let (tenant, entity) = (world.tenant.clone(), world.entity.clone());
     for expected in [true, false] {
-        let deleted = tx!(home, write, [tenant, entity], |tx| entities::delete(
-            tx, &tenant, &entity
-        )
-        .await);
+        let deleted = tx!(home, write, [tenant, entity], |tx| entities::delete(tx, &tenant, &entity).await);
         assert_eq!(deleted, expected);
     }
-    let (space, message, grant) = (
-        world.space.clone(),
-        world.message.clone(),
-        world.grant.clone(),
-    );
+    let (space, message, grant) = (world.space.clone(), world.message.clone(), world.grant.clone());
     let (stored, members, hello, permission) =
         tx!(home, read, [tenant, entity, space, message, grant], |tx| {
             Ok((
@@ -128,8 +96,5 @@ pub(crate) async fn a_deleted_entity_leaves_its_messages_without_a_name(home: &H
     assert_eq!(members, []);
     assert_eq!(hello.entity, None);
     assert_eq!(hello.parts, [toolyard_protocol::message::Part::text("hello")]);
-    assert!(
-        told(home, &neighbour).await == before,
-        "a neighbour changed"
-    );
+    assert!(told(home, &neighbour).await == before, "a neighbour changed");
 }

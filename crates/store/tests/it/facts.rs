@@ -12,13 +12,8 @@ use crate::line::{Line, Waking};
 pub(crate) async fn fact_takes_the_next_seq_and_leaves_the_owner_alone(home: &Home) {
     let (node, other) = (owner("a"), owner("b"));
     let line = Line::running(home, None, &node).await;
-    for (i, waking) in [Waking::No, Waking::Queue, Waking::Start(other)]
-        .into_iter()
-        .enumerate()
-    {
-        let done = line
-            .fact(vec![cast::news(), cast::news()], waking)
-            .await;
+    for (i, waking) in [Waking::No, Waking::Queue, Waking::Start(other)].into_iter().enumerate() {
+        let done = line.fact(vec![cast::news(), cast::news()], waking).await;
         assert_eq!(done.seq, 4 + 2 * i64::try_from(i).unwrap());
         assert_eq!(done.assigned, None);
         let row = line.row().await;
@@ -34,19 +29,14 @@ pub(crate) async fn fact_with_an_owner_starts_a_parked_run_there(home: &Home) {
     let (line, call) = Line::parked(home, None, &owner("a")).await;
     let next = owner("b");
     let result = cast::returned(&call, serde_json::json!("here"));
-    let done = line
-        .fact(vec![result], Waking::Start(next.clone()))
-        .await;
+    let done = line.fact(vec![result], Waking::Start(next.clone())).await;
     assert_eq!((done.seq, done.assigned), (6, Some(2)));
     let row = line.row().await;
     assert_eq!((row.status, row.reason), (RunStatus::Running, None));
     assert_eq!((row.epoch, row.owner), (2, Some(next.token())));
     // The new owner goes on at once, without a claim.
     let step = vec![cast::replied(&line.run.id, 2, &[]), cast::finished()];
-    let end = line
-        .append(&next, 2, 6, step, cast::completed())
-        .await
-        .unwrap();
+    let end = line.append(&next, 2, 6, step, cast::completed()).await.unwrap();
     assert_eq!(end.seq, 8);
     assert_eq!(line.row().await.status, RunStatus::Completed);
 }
@@ -83,12 +73,8 @@ pub(crate) async fn fact_wakes_a_run_that_only_a_timer_holds(home: &Home) {
     let node = owner("a");
     let line = Line::running(home, None, &node).await;
     let call = CallId::mint();
-    let after = After {
-        status: RunStatus::Running,
-        reason: Some(PauseReason::Timer),
-        release: true,
-        error: None,
-    };
+    let after =
+        After { status: RunStatus::Running, reason: Some(PauseReason::Timer), release: true, error: None };
     let events = vec![cast::requested(&call, Some(WaitKind::Timer), None)];
     line.append(&node, 1, 2, events, after).await.unwrap();
     assert_eq!(claimable(home).await, 0);
@@ -111,9 +97,7 @@ pub(crate) async fn fact_keeps_a_queued_run_claimable(home: &Home) {
         let taken = tx!(home, write, [node], |tx| runs::claim(tx, &node, 10).await);
         assert_eq!(taken.len(), 1);
         assert_eq!(taken[0].run, line.run.id);
-        let end = line
-            .append(&node, 2, 2, vec![cast::finished()], cast::completed())
-            .await;
+        let end = line.append(&node, 2, 2, vec![cast::finished()], cast::completed()).await;
         assert_eq!(end.unwrap().seq, 3);
     }
 }
@@ -121,9 +105,7 @@ pub(crate) async fn fact_keeps_a_queued_run_claimable(home: &Home) {
 pub(crate) async fn fact_never_wakes_a_finished_run(home: &Home) {
     let node = owner("a");
     let line = Line::running(home, None, &node).await;
-    line.append(&node, 1, 2, vec![cast::finished()], cast::completed())
-        .await
-        .unwrap();
+    line.append(&node, 1, 2, vec![cast::finished()], cast::completed()).await.unwrap();
     for waking in [Waking::Queue, Waking::Start(owner("b"))] {
         let done = line.fact(vec![cast::news()], waking).await;
         assert_eq!(done.assigned, None);

@@ -17,10 +17,7 @@ async fn note(tx: &mut Tx<'_>, tenant: &TenantId, id: &str) -> Result<(), StoreE
 /// The ids of all notes.
 pub(crate) async fn notes(home: &Home) -> Vec<String> {
     home.read(|tx| {
-        Box::pin(async move {
-            tx.all("SELECT id FROM outbox ORDER BY id", &[], |r| r.text(0))
-                .await
-        })
+        Box::pin(async move { tx.all("SELECT id FROM outbox ORDER BY id", &[], |r| r.text(0)).await })
     })
     .await
 }
@@ -45,10 +42,8 @@ pub(crate) async fn failed_operations_leave_nothing_and_spare_their_neighbours(h
         }
     }
     worked.sort();
-    let mut expected: Vec<String> = (0..50)
-        .filter(|n| fate(*n) == "works")
-        .map(|n| format!("{n:02}"))
-        .collect();
+    let mut expected: Vec<String> =
+        (0..50).filter(|n| fate(*n) == "works").map(|n| format!("{n:02}")).collect();
     expected.sort();
     assert_eq!(expected.len(), 28);
     assert_eq!(worked, expected, "each caller hears what became of its own");
@@ -85,12 +80,7 @@ async fn one_of_many(
 /// on SQLite it must not learn a habit that breaks elsewhere.
 pub(crate) async fn an_operation_that_swallows_a_refusal_does_not_succeed(home: &Home) {
     let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(
-        tx,
-        &tenant,
-        &cast::space(&space)
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
     let swallowed = tx!(home, try_write, [tenant, space], |tx| {
         note(tx, &tenant, "before").await?;
         let again = spaces::insert(tx, &tenant, &cast::space(&space)).await;
@@ -109,12 +99,7 @@ pub(crate) async fn an_operation_that_swallows_a_refusal_does_not_succeed(home: 
 /// Readers hear of a commit only: a failed operation tells nobody.
 pub(crate) async fn a_failed_operation_tells_no_reader(home: &Home) {
     let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(
-        tx,
-        &tenant,
-        &cast::space(&space)
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
     let ear = home.store.feed().join_space(&space);
     let failed = tx!(home, try_write, [tenant, space], |tx| {
         messages::insert(tx, &tenant, &space, cast::message("never")).await?;
@@ -127,47 +112,21 @@ pub(crate) async fn a_failed_operation_tells_no_reader(home: &Home) {
 /// A log of a later release, or a damaged one, is reported and never skipped.
 pub(crate) async fn an_undecodable_event_surfaces_as_such(home: &Home) {
     let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(
-        tx,
-        &tenant,
-        &cast::space(&space)
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
     let line = Line::running(home, Some(&space), &owner("a")).await;
     let run = line.run.id.clone();
     let cases = [
-        (
-            r#"{"v":1,"type":"RunPostponed"}"#,
-            Undecodable::Unknown {
-                kind: "RunPostponed".to_owned(),
-                v: 1,
-            },
-        ),
-        (
-            r#"{"v":2,"type":"RunStarted"}"#,
-            Undecodable::Unknown {
-                kind: "RunStarted".to_owned(),
-                v: 2,
-            },
-        ),
+        (r#"{"v":1,"type":"RunPostponed"}"#, Undecodable::Unknown { kind: "RunPostponed".to_owned(), v: 1 }),
+        (r#"{"v":2,"type":"RunStarted"}"#, Undecodable::Unknown { kind: "RunStarted".to_owned(), v: 2 }),
     ];
     for (body, expected) in cases {
         tx!(home, write, [], |tx| {
-            tx.exec("UPDATE events SET body = $1 WHERE seq = 2", &[body.into()])
-                .await
+            tx.exec("UPDATE events SET body = $1 WHERE seq = 2", &[body.into()]).await
         });
-        let whole = tx!(home, try_read, [tenant, run], |tx| log::read(
-            tx, &tenant, &run, 0, 10
-        )
-        .await);
-        let one = tx!(home, try_read, [tenant, run], |tx| log::event(
-            tx, &tenant, &run, 2
-        )
-        .await);
-        let of_space = tx!(home, try_read, [tenant, space], |tx| log::read_space(
-            tx, &tenant, &space, 0, 10
-        )
-        .await);
+        let whole = tx!(home, try_read, [tenant, run], |tx| log::read(tx, &tenant, &run, 0, 10).await);
+        let one = tx!(home, try_read, [tenant, run], |tx| log::event(tx, &tenant, &run, 2).await);
+        let of_space =
+            tx!(home, try_read, [tenant, space], |tx| log::read_space(tx, &tenant, &space, 0, 10).await);
         for heard in [whole.err(), one.err(), of_space.err()] {
             let Some(StoreError::Undecodable(why)) = heard else {
                 panic!("{heard:?}");
@@ -175,25 +134,10 @@ pub(crate) async fn an_undecodable_event_surfaces_as_such(home: &Home) {
             assert_eq!(why, expected);
         }
         // What comes before it is still readable.
-        let page = tx!(home, read, [tenant, run], |tx| log::read(
-            tx, &tenant, &run, 0, 1
-        )
-        .await);
+        let page = tx!(home, read, [tenant, run], |tx| log::read(tx, &tenant, &run, 0, 1).await);
         assert_eq!(page.len(), 1);
     }
-    tx!(home, write, [], |tx| {
-        tx.exec("UPDATE events SET body = 'not json' WHERE seq = 2", &[])
-            .await
-    });
-    let broken = tx!(home, try_read, [tenant, run], |tx| log::event(
-        tx, &tenant, &run, 2
-    )
-    .await);
-    assert!(
-        matches!(
-            broken,
-            Err(StoreError::Undecodable(Undecodable::Broken { .. }))
-        ),
-        "{broken:?}"
-    );
+    tx!(home, write, [], |tx| tx.exec("UPDATE events SET body = 'not json' WHERE seq = 2", &[]).await);
+    let broken = tx!(home, try_read, [tenant, run], |tx| log::event(tx, &tenant, &run, 2).await);
+    assert!(matches!(broken, Err(StoreError::Undecodable(Undecodable::Broken { .. }))), "{broken:?}");
 }

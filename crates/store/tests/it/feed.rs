@@ -13,38 +13,20 @@ use crate::line::{Line, Waking};
 
 async fn with_space(home: &Home) -> SpaceId {
     let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(
-        tx,
-        &tenant,
-        &cast::space(&space)
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
     space
 }
 
 fn delta(run: &RunId, step: u32, attempt: u32, offset: u32, piece: Piece) -> Delta {
-    Delta {
-        run: run.clone(),
-        step,
-        attempt,
-        offset,
-        piece,
-    }
+    Delta { run: run.clone(), step, attempt, offset, piece }
 }
 
 fn text(text: &str) -> Piece {
-    Piece::TextDelta {
-        part: 0,
-        text: Arc::from(text),
-    }
+    Piece::TextDelta { part: 0, text: Arc::from(text) }
 }
 
 fn missed(joined: &Joined) -> Vec<(u32, u32, u32, Vec<Piece>)> {
-    joined
-        .so_far
-        .iter()
-        .map(|s| (s.step, s.attempt, s.next, s.pieces().collect()))
-        .collect()
+    joined.so_far.iter().map(|s| (s.step, s.attempt, s.next, s.pieces().collect())).collect()
 }
 
 pub(crate) async fn readers_of_a_run_and_its_space_hear_each_commit(home: &Home) {
@@ -55,9 +37,7 @@ pub(crate) async fn readers_of_a_run_and_its_space_hear_each_commit(home: &Home)
     let mut worker = feed.watch_run(&line.run.id);
     let stranger = feed.join_run(&RunId::mint());
 
-    line.append(&node, 1, 2, vec![cast::news()], cast::going_on())
-        .await
-        .unwrap();
+    line.append(&node, 1, 2, vec![cast::news()], cast::going_on()).await.unwrap();
     line.fact(vec![cast::news()], Waking::No).await;
     for committed in [&mut of_run.committed, &mut worker.committed] {
         committed.changed().await.unwrap();
@@ -68,13 +48,7 @@ pub(crate) async fn readers_of_a_run_and_its_space_hear_each_commit(home: &Home)
 
     // A message is news of the space, not of a run.
     let tenant = cast::tenant();
-    tx!(home, write, [tenant, space], |tx| messages::insert(
-        tx,
-        &tenant,
-        &space,
-        cast::message("hi")
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| messages::insert(tx, &tenant, &space, cast::message("hi")).await);
     of_space.committed.changed().await.unwrap();
     assert!(*of_space.committed.borrow_and_update() > heard);
     assert!(!of_run.committed.has_changed().unwrap());
@@ -114,16 +88,9 @@ pub(crate) async fn a_late_joiner_gets_the_whole_step_so_far(home: &Home) {
         visibility: Visibility::Private,
         text: Arc::from(text),
     };
-    let start = Piece::ToolInputStart {
-        call: call.clone(),
-        tool: cast::tool(),
-        visibility: Visibility::Private,
-    };
-    let reasoning = |text: &str| Piece::ReasoningDelta {
-        part: 1,
-        public: true,
-        text: Arc::from(text),
-    };
+    let start =
+        Piece::ToolInputStart { call: call.clone(), tool: cast::tool(), visibility: Visibility::Private };
+    let reasoning = |text: &str| Piece::ReasoningDelta { part: 1, public: true, text: Arc::from(text) };
     let pieces = [
         Piece::TextStart { part: 0 },
         text("Hel"),
@@ -175,9 +142,7 @@ pub(crate) async fn the_step_so_far_is_gone_when_its_reply_commits(home: &Home) 
     assert_eq!(missed(&feed.join_run(&run)).len(), 1);
 
     let reply = vec![cast::replied(&run, 1, &[])];
-    line.append(&node, 1, 3, reply, cast::going_on())
-        .await
-        .unwrap();
+    line.append(&node, 1, 3, reply, cast::going_on()).await.unwrap();
     assert_eq!(missed(&feed.join_run(&run)), []);
     assert_eq!(missed(&feed.join_space(&space)), []);
     assert!(feed.is_empty(), "nobody listens and nothing streams");
@@ -185,10 +150,7 @@ pub(crate) async fn the_step_so_far_is_gone_when_its_reply_commits(home: &Home) 
     // The next step is not taken for the old one.
     feed.delta(Some(&space), delta(&run, 2, 1, 0, text("Found.")));
     line.fact(vec![cast::news()], Waking::No).await;
-    assert_eq!(
-        missed(&feed.join_run(&run)),
-        [(2, 1, 1, vec![text("Found.")])]
-    );
+    assert_eq!(missed(&feed.join_run(&run)), [(2, 1, 1, vec![text("Found.")])]);
 }
 
 pub(crate) async fn the_step_so_far_is_gone_when_its_worker_gives_up(home: &Home) {
@@ -226,13 +188,7 @@ pub(crate) async fn a_slow_reader_is_told_and_joins_again(home: &Home) {
         feed.delta(None, delta(&run, 1, 1, offset, text(&letter.to_string())));
     }
     let lagged = slow.deltas.recv().await;
-    assert!(
-        matches!(
-            lagged,
-            Err(tokio::sync::broadcast::error::RecvError::Lagged(_))
-        ),
-        "{lagged:?}"
-    );
+    assert!(matches!(lagged, Err(tokio::sync::broadcast::error::RecvError::Lagged(_))), "{lagged:?}");
     let again = feed.join_run(&run);
     assert_eq!(missed(&again), [(1, 1, 3000, vec![text(&letters)])]);
 }

@@ -40,56 +40,37 @@ pub(crate) use tx;
 impl Home {
     pub(crate) async fn on_sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings::Sqlite {
-            folder: folder.path().join("data"),
-        };
+        let settings = Settings::Sqlite { folder: folder.path().join("data") };
         Self::open(settings, Kept::Folder(folder)).await
     }
 
     pub(crate) async fn on_postgres() -> Self {
         let name = RunId::mint().as_str().replace("run_", "story_");
-        server::as_superuser(
-            server::url(),
-            format!("CREATE DATABASE {name} TEMPLATE template0"),
-        )
-        .await;
-        let settings = Settings::Postgres {
-            url: DatabaseUrl::new(server::url_of(&name)),
-        };
+        server::as_superuser(server::url(), format!("CREATE DATABASE {name} TEMPLATE template0")).await;
+        let settings = Settings::Postgres { url: DatabaseUrl::new(server::url_of(&name)) };
         Self::open(settings, Kept::Database(name)).await
     }
 
     async fn open(settings: Settings, kept: Kept) -> Self {
         let clock = Arc::new(ManualClock::at(START_MS));
-        let store = Store::open_with_clock(&settings, clock.clone())
-            .await
-            .unwrap();
-        Self {
-            store: Arc::new(store),
-            settings,
-            clock,
-            kept,
+        let store = Store::open_with_clock(&settings, clock.clone()).await.unwrap();
+        Self { store: Arc::new(store), settings, clock, kept }
+    }
+
+    /// The URL of the PostgreSQL database.
+    pub(crate) fn url(&self) -> String {
+        match &self.kept {
+            Kept::Database(name) => server::url_of(name),
+            Kept::Folder(_) => panic!("a folder instead of a database"),
         }
     }
 
     /// Closes the store and opens it again, as a restart does.
     pub(crate) async fn reopened(self) -> Self {
-        let Self {
-            store,
-            settings,
-            clock,
-            kept,
-        } = self;
+        let Self { store, settings, clock, kept } = self;
         closed(store).await;
-        let store = Store::open_with_clock(&settings, clock.clone())
-            .await
-            .unwrap();
-        Self {
-            store: Arc::new(store),
-            settings,
-            clock,
-            kept,
-        }
+        let store = Store::open_with_clock(&settings, clock.clone()).await.unwrap();
+        Self { store: Arc::new(store), settings, clock, kept }
     }
 
     /// Closes the store and removes the database.
@@ -103,9 +84,7 @@ impl Home {
 
     pub(crate) async fn write<T, F>(&self, op: F) -> T
     where
-        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, StoreError>>
-            + Send
-            + 'static,
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, StoreError>> + Send + 'static,
         T: Send + 'static,
     {
         self.store.write(op).await.unwrap()
@@ -113,9 +92,7 @@ impl Home {
 
     pub(crate) async fn try_write<T, F>(&self, op: F) -> Result<T, StoreError>
     where
-        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, StoreError>>
-            + Send
-            + 'static,
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, StoreError>> + Send + 'static,
         T: Send + 'static,
     {
         self.store.write(op).await
@@ -123,9 +100,7 @@ impl Home {
 
     pub(crate) async fn read<T, F>(&self, op: F) -> T
     where
-        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, StoreError>>
-            + Send
-            + 'static,
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, StoreError>> + Send + 'static,
         T: Send + 'static,
     {
         self.store.read(op).await.unwrap()
@@ -133,9 +108,7 @@ impl Home {
 
     pub(crate) async fn try_read<T, F>(&self, op: F) -> Result<T, StoreError>
     where
-        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, StoreError>>
-            + Send
-            + 'static,
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, StoreError>> + Send + 'static,
         T: Send + 'static,
     {
         self.store.read(op).await
@@ -143,18 +116,11 @@ impl Home {
 }
 
 async fn closed(store: Arc<Store>) {
-    Arc::into_inner(store)
-        .expect("nobody uses the store any more")
-        .close()
-        .await;
+    Arc::into_inner(store).expect("nobody uses the store any more").close().await;
 }
 
 async fn remove(database: &str) {
-    server::as_superuser(
-        server::url(),
-        format!("DROP DATABASE {database} WITH (FORCE)"),
-    )
-    .await;
+    server::as_superuser(server::url(), format!("DROP DATABASE {database} WITH (FORCE)")).await;
 }
 
 /// Tells a story on a fresh SQLite folder.

@@ -34,20 +34,14 @@ async fn request(home: &Home, scope: &Scope, answer: &'static str) -> Known {
 }
 
 fn stored(answer: &str) -> Known {
-    Known::Stored {
-        status: 201,
-        response: answer.to_owned(),
-    }
+    Known::Stored { status: 201, response: answer.to_owned() }
 }
 
 pub(crate) async fn a_key_is_fresh_once_then_answers_the_same(home: &Home) {
     let first = scope("k", "body");
     assert_eq!(request(home, &first, "one").await, Known::Fresh);
     assert_eq!(request(home, &first, "two").await, stored("one"));
-    assert_eq!(
-        request(home, &scope("k", "other body"), "three").await,
-        Known::Mismatch
-    );
+    assert_eq!(request(home, &scope("k", "other body"), "three").await, Known::Mismatch);
     assert_eq!(request(home, &first, "four").await, stored("one"));
 }
 
@@ -60,12 +54,7 @@ pub(crate) async fn a_key_belongs_to_its_caller_route_and_tenant(home: &Home) {
     other_route.route = "POST /api/agents";
     let mut other_tenant = first.clone();
     other_tenant.tenant = cast::other_tenant();
-    for other in [
-        other_caller,
-        other_route,
-        other_tenant,
-        scope("another", "body"),
-    ] {
+    for other in [other_caller, other_route, other_tenant, scope("another", "body")] {
         assert_eq!(request(home, &other, "mine").await, Known::Fresh, "{other:?}");
         assert_eq!(request(home, &other, "again").await, stored("mine"));
     }
@@ -85,12 +74,7 @@ pub(crate) async fn a_failed_request_leaves_its_key_fresh(home: &Home) {
 /// Fifty at once: one does the work, the others wait for it and hear its answer.
 pub(crate) async fn parallel_requests_with_one_key_have_one_effect(home: &Home) {
     let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(
-        tx,
-        &tenant,
-        &cast::space(&space)
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
     let mut tasks = JoinSet::new();
     for _ in 0..50 {
         let (store, space) = (home.store.clone(), space.clone());
@@ -99,16 +83,10 @@ pub(crate) async fn parallel_requests_with_one_key_have_one_effect(home: &Home) 
     let mut answers = tasks.join_all().await;
     answers.sort();
     answers.dedup();
-    let page = tx!(home, read, [tenant, space], |tx| messages::page(
-        tx, &tenant, &space, None, None, 100
-    )
-    .await);
+    let page =
+        tx!(home, read, [tenant, space], |tx| messages::page(tx, &tenant, &space, None, None, 100).await);
     assert_eq!(page.len(), 1, "one effect");
-    assert_eq!(
-        answers,
-        [page[0].id.as_str().to_owned()],
-        "all hear the same answer"
-    );
+    assert_eq!(answers, [page[0].id.as_str().to_owned()], "all hear the same answer");
 }
 
 async fn post(store: &Store, space: SpaceId) -> String {
@@ -118,8 +96,7 @@ async fn post(store: &Store, space: SpaceId) -> String {
             match idempotency::begin(tx, &scope).await? {
                 Known::Fresh => {
                     let tenant = &scope.tenant;
-                    let posted =
-                        messages::insert(tx, tenant, &space, cast::message("hi")).await?;
+                    let posted = messages::insert(tx, tenant, &space, cast::message("hi")).await?;
                     let answer = posted.id.as_str().to_owned();
                     idempotency::finish(tx, &scope, 201, &answer).await?;
                     Ok(answer)
@@ -145,10 +122,8 @@ pub(crate) async fn an_answer_is_kept_for_a_day(home: &Home) {
     assert_eq!(request(home, &first, "two").await, stored("one"));
     home.clock.advance(1);
     assert_eq!(request(home, &scope("k", "new body"), "three").await, Known::Fresh);
-    let rows = tx!(home, read, [], |tx| {
-        tx.one("SELECT count(*) FROM idempotency", &[], |r| r.int(0))
-            .await
-    });
+    let rows =
+        tx!(home, read, [], |tx| tx.one("SELECT count(*) FROM idempotency", &[], |r| r.int(0)).await);
     assert_eq!(rows, Some(1), "the old answer is gone from disk too");
 }
 

@@ -25,13 +25,9 @@ pub(crate) async fn waits_open_and_end_with_their_events(home: &Home) {
         cast::child_started(&child),
         cast::requested(&gateway, None, None),
     ];
-    line.append(&node, 1, 2, events, cast::going_on())
-        .await
-        .unwrap();
+    line.append(&node, 1, 2, events, cast::going_on()).await.unwrap();
     let open = |rows: &[WaitRow]| {
-        rows.iter()
-            .map(|r| (r.wait.kind, r.wait.call.clone(), r.opened_seq))
-            .collect::<Vec<_>>()
+        rows.iter().map(|r| (r.wait.kind, r.wait.call.clone(), r.opened_seq)).collect::<Vec<_>>()
     };
     assert_eq!(
         open(&line.open_waits().await),
@@ -43,16 +39,10 @@ pub(crate) async fn waits_open_and_end_with_their_events(home: &Home) {
         "a call that runs here opens no wait"
     );
 
-    line.fact(vec![cast::answered(&approval, 0)], Waking::No)
-        .await;
-    line.fact(vec![cast::returned(&client, json!(1))], Waking::No)
-        .await;
-    assert_eq!(
-        open(&line.open_waits().await),
-        [(WaitKind::Child, child.clone(), 5)]
-    );
-    line.fact(vec![cast::returned(&child, json!(2))], Waking::No)
-        .await;
+    line.fact(vec![cast::answered(&approval, 0)], Waking::No).await;
+    line.fact(vec![cast::returned(&client, json!(1))], Waking::No).await;
+    assert_eq!(open(&line.open_waits().await), [(WaitKind::Child, child.clone(), 5)]);
+    line.fact(vec![cast::returned(&child, json!(2))], Waking::No).await;
     assert_eq!(line.open_waits().await, []);
     let ended: Vec<Option<i64>> = line.waits().await.iter().map(|r| r.ended_seq).collect();
     assert_eq!(ended, [Some(8), Some(7), Some(9)], "in the order they opened");
@@ -60,23 +50,12 @@ pub(crate) async fn waits_open_and_end_with_their_events(home: &Home) {
 
 pub(crate) async fn a_wait_keeps_what_its_event_said(home: &Home) {
     let (node, tenant, space) = (owner("a"), cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(
-        tx,
-        &tenant,
-        &cast::space(&space)
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
     let line = Line::running(home, Some(&space), &node).await;
     let (call, prompt) = (CallId::mint(), CallId::mint());
     let expires = Some(line.row().await.created_at.plus_millis(86_400_000));
-    let events = vec![
-        cast::requested(&call, Some(WaitKind::Client), expires),
-        cast::asked(&prompt, 2),
-    ];
-    let done = line
-        .append(&node, 1, 2, events, cast::going_on())
-        .await
-        .unwrap();
+    let events = vec![cast::requested(&call, Some(WaitKind::Client), expires), cast::asked(&prompt, 2)];
+    let done = line.append(&node, 1, 2, events, cast::going_on()).await.unwrap();
     let wait = |kind, call: &CallId, round| Wait {
         run: line.run.id.clone(),
         root: line.run.root.clone(),
@@ -112,8 +91,7 @@ pub(crate) async fn a_wait_keeps_what_its_event_said(home: &Home) {
     );
     assert_eq!(line.waits().await, [first.clone(), second.clone()]);
     let id = first.wait.id.clone();
-    let found = tx!(home, read, [tenant, id], |tx| waits::find(tx, &tenant, &id)
-        .await);
+    let found = tx!(home, read, [tenant, id], |tx| waits::find(tx, &tenant, &id).await);
     assert_eq!(found, Some(first));
 }
 
@@ -121,22 +99,10 @@ pub(crate) async fn a_returned_call_ends_all_its_waits(home: &Home) {
     let node = owner("a");
     let line = Line::running(home, None, &node).await;
     let (call, neighbour) = (CallId::mint(), CallId::mint());
-    let events = vec![
-        cast::asked(&call, 0),
-        cast::client_call(&call),
-        cast::client_call(&neighbour),
-    ];
-    line.append(&node, 1, 2, events, cast::going_on())
-        .await
-        .unwrap();
-    line.fact(vec![cast::returned(&call, json!(1))], Waking::No)
-        .await;
-    let open: Vec<CallId> = line
-        .open_waits()
-        .await
-        .into_iter()
-        .map(|r| r.wait.call)
-        .collect();
+    let events = vec![cast::asked(&call, 0), cast::client_call(&call), cast::client_call(&neighbour)];
+    line.append(&node, 1, 2, events, cast::going_on()).await.unwrap();
+    line.fact(vec![cast::returned(&call, json!(1))], Waking::No).await;
+    let open: Vec<CallId> = line.open_waits().await.into_iter().map(|r| r.wait.call).collect();
     assert_eq!(open, [neighbour]);
 }
 
@@ -173,9 +139,7 @@ pub(crate) async fn the_open_set_is_a_projection_of_the_log(home: &Home) {
                 continue;
             }
             if dice.roll(2) == 0 {
-                line.append(&node, 1, seq, vec![event], cast::going_on())
-                    .await
-                    .unwrap();
+                line.append(&node, 1, seq, vec![event], cast::going_on()).await.unwrap();
             } else {
                 line.fact(vec![event], Waking::No).await;
             }
@@ -183,12 +147,7 @@ pub(crate) async fn the_open_set_is_a_projection_of_the_log(home: &Home) {
         }
         let log = line.log().await;
         let events: Vec<Event> = log.into_iter().map(|l| l.event).collect();
-        let open: BTreeSet<WaitId> = line
-            .open_waits()
-            .await
-            .into_iter()
-            .map(|r| r.wait.id)
-            .collect();
+        let open: BTreeSet<WaitId> = line.open_waits().await.into_iter().map(|r| r.wait.id).collect();
         assert_eq!(open, projection(&events), "seed {seed}");
     }
 }
@@ -230,10 +189,7 @@ pub(crate) async fn a_claim_holds_off_other_clients_until_it_lapses(home: &Home)
         let (tenant, run) = (line.run.tenant.clone(), line.run.id.clone());
         tx!(home, write, [tenant, run, wait, client], |tx| {
             let until = tx.now().await?.plus_millis(ms);
-            Ok((
-                waits::claim(tx, &tenant, &run, &wait, &client, until).await?,
-                until,
-            ))
+            Ok((waits::claim(tx, &tenant, &run, &wait, &client, until).await?, until))
         })
     };
     let minute = limits::CLAIM_SECONDS * 1000;
@@ -253,12 +209,8 @@ pub(crate) async fn a_claim_holds_off_other_clients_until_it_lapses(home: &Home)
     assert!(claim(&robot, minute).await.0);
     assert!(!claim(&tab, minute).await.0);
 
-    line.fact(vec![cast::returned(&call, json!(1))], Waking::No)
-        .await;
-    assert!(
-        !claim(&robot, minute).await.0,
-        "an ended wait is nobody's to claim"
-    );
+    line.fact(vec![cast::returned(&call, json!(1))], Waking::No).await;
+    assert!(!claim(&robot, minute).await.0, "an ended wait is nobody's to claim");
 }
 
 pub(crate) async fn due_waits_are_found_by_the_databases_time(home: &Home) {
@@ -267,28 +219,16 @@ pub(crate) async fn due_waits_are_found_by_the_databases_time(home: &Home) {
     let now = tx!(home, write, [], |tx| tx.now().await);
     let [overdue, just, later, never] = [(); 4].map(|()| CallId::mint());
     let events = vec![
-        cast::requested(
-            &just,
-            Some(WaitKind::Timer),
-            Some(now),
-        ),
-        cast::requested(
-            &later,
-            Some(WaitKind::Client),
-            Some(now.plus_millis(3_600_000)),
-        ),
+        cast::requested(&just, Some(WaitKind::Timer), Some(now)),
+        cast::requested(&later, Some(WaitKind::Client), Some(now.plus_millis(3_600_000))),
         cast::requested(
             &overdue,
             Some(WaitKind::Client),
-            Some(toolyard_protocol::Timestamp::from_millis(
-                now.millis() - 9_000,
-            )),
+            Some(toolyard_protocol::Timestamp::from_millis(now.millis() - 9_000)),
         ),
         cast::requested(&never, Some(WaitKind::Client), None),
     ];
-    line.append(&node, 1, 2, events, cast::going_on())
-        .await
-        .unwrap();
+    line.append(&node, 1, 2, events, cast::going_on()).await.unwrap();
     let due = async |limit: u32| {
         let rows = tx!(home, read, [], |tx| waits::due(tx, limit).await);
         rows.into_iter().map(|r| r.wait.call).collect::<Vec<_>>()
@@ -299,33 +239,23 @@ pub(crate) async fn due_waits_are_found_by_the_databases_time(home: &Home) {
     assert_eq!(next.unwrap().millis(), now.millis() - 9_000);
 
     for call in [&overdue, &just] {
-        line.fact(vec![cast::returned(call, json!(null))], Waking::No)
-            .await;
+        line.fact(vec![cast::returned(call, json!(null))], Waking::No).await;
     }
     assert_eq!(due(10).await, []);
     let next = tx!(home, read, [], |tx| waits::next_due(tx).await);
     assert_eq!(next, Some(now.plus_millis(3_600_000)));
-    line.fact(vec![cast::returned(&later, json!(null))], Waking::No)
-        .await;
+    line.fact(vec![cast::returned(&later, json!(null))], Waking::No).await;
     let next = tx!(home, read, [], |tx| waits::next_due(tx).await);
     assert_eq!(next, None, "a wait without a moment is never due");
 }
 
 pub(crate) async fn open_waits_are_listed_by_run_space_and_kind(home: &Home) {
     let (node, tenant, space) = (owner("a"), cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(
-        tx,
-        &tenant,
-        &cast::space(&space)
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
     let (here, _) = Line::parked(home, Some(&space), &node).await;
     let (elsewhere, ended) = Line::parked(home, None, &node).await;
     let asking = CallId::mint();
-    let events = vec![
-        cast::returned(&ended, json!(1)),
-        cast::asked(&asking, 0),
-    ];
+    let events = vec![cast::returned(&ended, json!(1)), cast::asked(&asking, 0)];
     elsewhere.fact(events, Waking::No).await;
 
     let of = |line: &Line| line.run.id.clone();
@@ -364,16 +294,12 @@ pub(crate) async fn waits_name_the_root_of_their_tree(home: &Home) {
     child.parent = Some(parent.run.id.clone());
     let child = Line::begun(home, child, Some(&node)).await;
     let call = CallId::mint();
-    child
-        .append(&node, 1, 0, vec![cast::client_call(&call)], cast::parked())
-        .await
-        .unwrap();
+    child.append(&node, 1, 0, vec![cast::client_call(&call)], cast::parked()).await.unwrap();
     let wait = child.open_waits().await.remove(0).wait;
     assert_eq!((wait.run, wait.root), (child.run.id.clone(), parent.run.id.clone()));
     let row = child.row().await;
     assert_eq!(row.parent, Some(parent.run.id.clone()));
     let run = child.run.id.clone();
-    let locked = tx!(home, write, [tenant, run], |tx| runs::lock(tx, &tenant, &run)
-        .await);
+    let locked = tx!(home, write, [tenant, run], |tx| runs::lock(tx, &tenant, &run).await);
     assert_eq!(locked, Some(row));
 }

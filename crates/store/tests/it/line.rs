@@ -30,32 +30,20 @@ impl Line {
     /// once. Its log is empty.
     pub(crate) async fn begun(home: &Home, run: NewRun, owner: Option<&Owner>) -> Self {
         let (row, owner) = (run.clone(), owner.cloned());
-        home.write(move |tx| {
-            Box::pin(async move { runs::insert(tx, &row, owner.as_ref()).await })
-        })
-        .await;
-        Self {
-            store: home.store.clone(),
-            run,
-        }
+        home.write(move |tx| Box::pin(async move { runs::insert(tx, &row, owner.as_ref()).await })).await;
+        Self { store: home.store.clone(), run }
     }
 
     /// A run of `owner` with two events, that nobody disturbs.
     pub(crate) async fn running(home: &Home, space: Option<&SpaceId>, owner: &Owner) -> Self {
         let line = Self::begun(home, cast::new_run(&cast::tenant(), space), Some(owner)).await;
         let events = vec![cast::created(&line.run), cast::started()];
-        line.append(owner, 1, 0, events, cast::going_on())
-            .await
-            .unwrap();
+        line.append(owner, 1, 0, events, cast::going_on()).await.unwrap();
         line
     }
 
     /// A run that `owner` let go of: it waits for a client, at seq 5.
-    pub(crate) async fn parked(
-        home: &Home,
-        space: Option<&SpaceId>,
-        owner: &Owner,
-    ) -> (Self, CallId) {
+    pub(crate) async fn parked(home: &Home, space: Option<&SpaceId>, owner: &Owner) -> (Self, CallId) {
         let line = Self::running(home, space, owner).await;
         let call = CallId::mint();
         let events = vec![
@@ -63,9 +51,7 @@ impl Line {
             cast::client_call(&call),
             cast::paused(&call),
         ];
-        line.append(owner, 1, 2, events, cast::parked())
-            .await
-            .unwrap();
+        line.append(owner, 1, 2, events, cast::parked()).await.unwrap();
         (line, call)
     }
 
@@ -120,9 +106,7 @@ impl Line {
     pub(crate) async fn hand_back(&self, epoch: i64, owner: &Owner) -> bool {
         let (tenant, run, owner) = (self.run.tenant.clone(), self.run.id.clone(), owner.clone());
         self.store
-            .write(move |tx| {
-                Box::pin(async move { runs::hand_back(tx, &tenant, &run, epoch, &owner).await })
-            })
+            .write(move |tx| Box::pin(async move { runs::hand_back(tx, &tenant, &run, epoch, &owner).await }))
             .await
             .map_err(|e: StoreError| e)
             .unwrap()

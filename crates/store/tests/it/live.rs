@@ -12,12 +12,7 @@ use crate::line::Line;
 
 async fn with_space(home: &Home) -> SpaceId {
     let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(
-        tx,
-        &tenant,
-        &cast::space(&space)
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
     space
 }
 
@@ -33,22 +28,13 @@ async fn insert(home: &Home, run: &NewRun) -> Result<runs::RunRow, StoreError> {
 
 pub(crate) async fn a_stored_run_reads_back_as_it_was_inserted(home: &Home) {
     let space = with_space(home).await;
-    for (owner, status) in [
-        (None, RunStatus::Queued),
-        (Some(owner("a")), RunStatus::Running),
-    ] {
+    for (owner, status) in [(None, RunStatus::Queued), (Some(owner("a")), RunStatus::Running)] {
         let run = run_of(&space, &EntityId::mint());
-        let inserted = tx!(home, write, [run, owner], |tx| runs::insert(
-            tx,
-            &run,
-            owner.as_ref()
-        )
-        .await);
+        let inserted = tx!(home, write, [run, owner], |tx| runs::insert(tx, &run, owner.as_ref()).await);
         assert_eq!(inserted.status, status);
         assert_eq!((inserted.last_seq, inserted.epoch), (0, 1));
         let (tenant, id) = (run.tenant.clone(), run.id.clone());
-        let stored = tx!(home, read, [tenant, id], |tx| runs::get(tx, &tenant, &id)
-            .await);
+        let stored = tx!(home, read, [tenant, id], |tx| runs::get(tx, &tenant, &id).await);
         assert_eq!(stored, Some(inserted));
     }
 }
@@ -86,9 +72,7 @@ pub(crate) async fn other_spaces_agents_tenants_and_ended_runs_do_not_count(home
     let line = Line::begun(home, run_of(&here, &agent), Some(&node)).await;
 
     insert(home, &run_of(&there, &agent)).await.unwrap();
-    insert(home, &run_of(&here, &EntityId::mint()))
-        .await
-        .unwrap();
+    insert(home, &run_of(&here, &EntityId::mint())).await.unwrap();
     let mut foreign = run_of(&here, &agent);
     foreign.tenant = cast::other_tenant();
     insert(home, &foreign).await.unwrap();
@@ -98,9 +82,7 @@ pub(crate) async fn other_spaces_agents_tenants_and_ended_runs_do_not_count(home
         insert(home, &nowhere).await.unwrap();
     }
     assert!(insert(home, &run_of(&here, &agent)).await.is_err());
-    line.append(&node, 1, 0, vec![cast::finished()], cast::completed())
-        .await
-        .unwrap();
+    line.append(&node, 1, 0, vec![cast::finished()], cast::completed()).await.unwrap();
     insert(home, &run_of(&here, &agent)).await.unwrap();
 }
 
@@ -110,16 +92,11 @@ pub(crate) async fn of_many_parallel_runs_for_one_agent_one_is_born(home: &Home)
     for _ in 0..20 {
         let (store, run) = (home.store.clone(), run_of(&space, &agent));
         tasks.spawn(async move {
-            store
-                .write(move |tx| Box::pin(async move { runs::insert(tx, &run, None).await }))
-                .await
+            store.write(move |tx| Box::pin(async move { runs::insert(tx, &run, None).await })).await
         });
     }
     let answers: Vec<Result<_, StoreError>> = tasks.join_all().await;
-    let refused = answers
-        .iter()
-        .filter(|a| matches!(a, Err(StoreError::Exists(_))))
-        .count();
+    let refused = answers.iter().filter(|a| matches!(a, Err(StoreError::Exists(_)))).count();
     let born = answers.iter().filter(|a| a.is_ok()).count();
     assert_eq!((born, refused), (1, 19));
 }
@@ -132,9 +109,7 @@ pub(crate) async fn runs_are_listed_newest_first_in_pages(home: &Home) {
         let place = (i % 2 == 0).then_some(&space);
         let line = Line::begun(home, cast::new_run(&tenant, place), Some(&node)).await;
         if i >= 4 {
-            line.append(&node, 1, 0, vec![cast::finished()], cast::completed())
-                .await
-                .unwrap();
+            line.append(&node, 1, 0, vec![cast::finished()], cast::completed()).await.unwrap();
         }
         born.push(line.run.id);
     }
@@ -155,19 +130,10 @@ pub(crate) async fn runs_are_listed_newest_first_in_pages(home: &Home) {
     assert_eq!(list(None, None, None, 10).await, born);
     assert_eq!(list(None, None, None, 2).await, born[..2]);
     assert_eq!(list(None, None, Some(&born[1]), 2).await, born[2..4]);
-    assert_eq!(
-        list(Some(&space), None, None, 10).await,
-        [born[1].clone(), born[3].clone(), born[5].clone()]
-    );
-    assert_eq!(
-        list(None, Some(RunStatus::Completed), None, 10).await,
-        born[..2]
-    );
+    assert_eq!(list(Some(&space), None, None, 10).await, [born[1].clone(), born[3].clone(), born[5].clone()]);
+    assert_eq!(list(None, Some(RunStatus::Completed), None, 10).await, born[..2]);
     let counts = tx!(home, read, [], |tx| runs::counts(tx).await);
-    assert_eq!(
-        counts,
-        [("completed".to_owned(), 2), ("running".to_owned(), 4)]
-    );
+    assert_eq!(counts, [("completed".to_owned(), 2), ("running".to_owned(), 4)]);
 }
 
 /// Row D16: what was isolated is shown.
@@ -175,15 +141,9 @@ pub(crate) async fn a_poisoned_run_is_found_by_its_error(home: &Home) {
     let node = owner("a");
     let line = Line::running(home, None, &node).await;
     Line::running(home, None, &node).await;
-    let after = After {
-        status: RunStatus::Failed,
-        reason: None,
-        release: true,
-        error: Some(ErrorCode::Poisoned),
-    };
-    line.append(&node, 1, 2, vec![cast::finished()], after)
-        .await
-        .unwrap();
+    let after =
+        After { status: RunStatus::Failed, reason: None, release: true, error: Some(ErrorCode::Poisoned) };
+    line.append(&node, 1, 2, vec![cast::finished()], after).await.unwrap();
     let found = tx!(home, read, [], |tx| runs::poisoned(tx, 10).await);
     assert_eq!(found, [line.row().await]);
     assert_eq!(found[0].error.as_deref(), Some("poisoned"));

@@ -16,34 +16,21 @@ use crate::line::{Line, Waking};
 
 async fn with_space(home: &Home) -> (TenantId, SpaceId) {
     let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(
-        tx,
-        &tenant,
-        &cast::space(&space)
-    )
-    .await);
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
     (tenant, space)
 }
 
 pub(crate) async fn events_and_messages_share_one_row_of_positions(home: &Home) {
     let (tenant, space) = with_space(home).await;
     let node = owner("a");
-    let first = tx!(home, write, [tenant, space], |tx| messages::insert(
-        tx,
-        &tenant,
-        &space,
-        cast::message("hello")
-    )
-    .await);
+    let first =
+        tx!(home, write, [tenant, space], |tx| messages::insert(tx, &tenant, &space, cast::message("hello"))
+            .await);
     assert_eq!(first.seq, 1);
     let line = Line::running(home, Some(&space), &node).await;
-    let second = tx!(home, write, [tenant, space], |tx| messages::insert(
-        tx,
-        &tenant,
-        &space,
-        cast::message("more")
-    )
-    .await);
+    let second =
+        tx!(home, write, [tenant, space], |tx| messages::insert(tx, &tenant, &space, cast::message("more"))
+            .await);
     assert_eq!(second.seq, 4);
     line.fact(vec![cast::news()], Waking::No).await;
     // A run elsewhere takes nothing here.
@@ -106,12 +93,8 @@ pub(crate) async fn positions_are_dense_and_in_commit_order_under_load(home: &Ho
     let (events, posts) = read_all(&home.store, &tenant, &space).await;
     let mut all: Vec<i64> = events.iter().map(|e| e.pos).chain(posts).collect();
     all.sort_unstable();
-    let last = tx!(home, read, [tenant, space], |tx| spaces::get(
-        tx, &tenant, &space
-    )
-    .await)
-    .unwrap()
-    .last_pos;
+    let last =
+        tx!(home, read, [tenant, space], |tx| spaces::get(tx, &tenant, &space).await).unwrap().last_pos;
     assert_eq!(all, (1..=last).collect::<Vec<i64>>());
     assert_eq!(last, 6 * (2 + 8) + 6 * 8 + 48, "every writer's work is there");
     for window in events.windows(2) {
@@ -121,21 +104,15 @@ pub(crate) async fn positions_are_dense_and_in_commit_order_under_load(home: &Ho
     let runs: BTreeSet<_> = events.iter().map(|e| e.run.clone()).collect();
     assert_eq!(runs.len(), 6);
     for run in runs {
-        let seqs: Vec<i64> = events
-            .iter()
-            .filter(|e| e.run == run)
-            .map(|e| e.logged.seq)
-            .collect();
+        let seqs: Vec<i64> = events.iter().filter(|e| e.run == run).map(|e| e.logged.seq).collect();
         assert_eq!(seqs, (1..).take(seqs.len()).collect::<Vec<i64>>());
     }
     // Paging gives the same in the same order.
     let mut paged: Vec<SpaceEvent> = Vec::new();
     loop {
         let after = paged.last().map_or(0, |e| e.pos);
-        let page = tx!(home, read, [tenant, space], |tx| log::read_space(
-            tx, &tenant, &space, after, 7
-        )
-        .await);
+        let page =
+            tx!(home, read, [tenant, space], |tx| log::read_space(tx, &tenant, &space, after, 7).await);
         if page.is_empty() {
             break;
         }
@@ -148,9 +125,7 @@ async fn post(store: &Store, tenant: &TenantId, space: &SpaceId) {
     let (tenant, space) = (tenant.clone(), space.clone());
     store
         .write(move |tx| {
-            Box::pin(async move {
-                messages::insert(tx, &tenant, &space, cast::message("hi")).await
-            })
+            Box::pin(async move { messages::insert(tx, &tenant, &space, cast::message("hi")).await })
         })
         .await
         .map_err(|e: StoreError| e)
@@ -179,7 +154,7 @@ async fn check_prefix(store: &Store, tenant: &TenantId, space: &SpaceId) {
     let newest = events.last().map_or(0, |e| e.pos);
     let there: BTreeSet<i64> = events.iter().map(|e| e.pos).chain(posts).collect();
     let missing: Vec<i64> = (1..=newest).filter(|p| !there.contains(p)).collect();
-    assert_eq!(missing, [], "a later position was visible before these");
+    assert_eq!(missing, Vec::<i64>::new(), "a later position was visible before these");
 }
 
 /// A space that is gone takes no events: the append fails whole.
@@ -188,12 +163,9 @@ pub(crate) async fn an_append_into_a_missing_space_fails_whole(home: &Home) {
     let node = owner("a");
     let line = Line::running(home, Some(&space), &node).await;
     tx!(home, write, [space], |tx| {
-        tx.exec("DELETE FROM spaces WHERE id = $1", &[space.as_str().into()])
-            .await
+        tx.exec("DELETE FROM spaces WHERE id = $1", &[space.as_str().into()]).await
     });
-    let refused = line
-        .append(&node, 1, 2, vec![cast::news()], cast::going_on())
-        .await;
+    let refused = line.append(&node, 1, 2, vec![cast::news()], cast::going_on()).await;
     assert!(refused.is_err());
     assert_eq!(line.log().await.len(), 2);
     assert_eq!(line.row().await.last_seq, 2);

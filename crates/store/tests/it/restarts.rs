@@ -11,36 +11,19 @@ pub(crate) async fn reopening_keeps_everything(home: Home) -> Home {
     let world = World::of(&home, &cast::tenant()).await;
     let (tenant, space) = (world.tenant.clone(), world.space.clone());
     let line = &world.line;
-    let before = (
-        census(&home).await,
-        line.row().await,
-        line.log().await,
-        line.waits().await,
-    );
-    let page = tx!(home, read, [tenant, space], |tx| messages::page(
-        tx, &tenant, &space, None, None, 10
-    )
-    .await);
+    let before = (census(&home).await, line.row().await, line.log().await, line.waits().await);
+    let page =
+        tx!(home, read, [tenant, space], |tx| messages::page(tx, &tenant, &space, None, None, 10).await);
     let World { line, wait, .. } = world;
     let run = line.run.clone();
     drop(line);
 
     let home = home.reopened().await;
-    let line = Line {
-        store: home.store.clone(),
-        run,
-    };
-    let after = (
-        census(&home).await,
-        line.row().await,
-        line.log().await,
-        line.waits().await,
-    );
+    let line = Line { store: home.store.clone(), run };
+    let after = (census(&home).await, line.row().await, line.log().await, line.waits().await);
     assert_eq!(after, before);
-    let again = tx!(home, read, [tenant, space], |tx| messages::page(
-        tx, &tenant, &space, None, None, 10
-    )
-    .await);
+    let again =
+        tx!(home, read, [tenant, space], |tx| messages::page(tx, &tenant, &space, None, None, 10).await);
     assert_eq!(again, page);
     // A call waits on disk: its result is accepted by the new process.
     let call = after.3[0].wait.call.clone();
@@ -54,10 +37,7 @@ pub(crate) async fn reopening_keeps_everything(home: Home) -> Home {
 
 pub(crate) async fn a_node_finds_its_runs_again_after_a_restart(home: Home) -> Home {
     let (earlier, later) = (owner("a"), life("a", "second"));
-    tx!(home, write, [earlier], |tx| nodes::register(
-        tx, &earlier, 4000
-    )
-    .await);
+    tx!(home, write, [earlier], |tx| nodes::register(tx, &earlier, 4000).await);
     let run = Line::running(&home, None, &earlier).await.run;
     let home = home.reopened().await;
     let taken = tx!(home, write, [later], |tx| {

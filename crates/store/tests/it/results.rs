@@ -69,9 +69,7 @@ pub(crate) async fn parallel_results_for_two_calls_both_land_and_one_wakes(home:
         let line = Line::running(home, None, &node).await;
         let calls = [CallId::mint(), CallId::mint()];
         let events = calls.iter().map(cast::client_call).collect();
-        line.append(&node, 1, 2, events, cast::parked())
-            .await
-            .unwrap();
+        line.append(&node, 1, 2, events, cast::parked()).await.unwrap();
         let mut tasks = JoinSet::new();
         for call in &calls {
             tasks.spawn(submit(
@@ -117,10 +115,7 @@ pub(crate) async fn worker_and_callers_write_one_dense_log(home: &Home) {
     let mut written = 0;
     while written < 20 {
         let event = cast::requested(&CallId::mint(), None, None);
-        match line
-            .append(&node, 1, seen, vec![event], cast::going_on())
-            .await
-        {
+        match line.append(&node, 1, seen, vec![event], cast::going_on()).await {
             Ok(done) => {
                 seen = done.seq;
                 written += 1;
@@ -137,8 +132,5 @@ pub(crate) async fn worker_and_callers_write_one_dense_log(home: &Home) {
     assert_eq!(kinds.len(), 62);
     assert_eq!(line.row().await.last_seq, 62);
     let count = |kind| kinds.iter().filter(|k| **k == kind).count();
-    assert_eq!(
-        (count("MessageQueued"), count("ToolCallRequested")),
-        (40, 20)
-    );
+    assert_eq!((count("MessageQueued"), count("ToolCallRequested")), (40, 20));
 }

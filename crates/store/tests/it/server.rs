@@ -36,12 +36,7 @@ fn started() -> String {
     answers.read_line(&mut line).unwrap();
     let Some(url) = line.trim().strip_prefix("url ") else {
         let mut why = String::new();
-        child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut why)
-            .unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut why).unwrap();
         panic!("no PostgreSQL server for the tests: {why}");
     };
     SERVER.set(child).expect("one server per process");
@@ -61,9 +56,6 @@ pub(crate) fn url_of(database: &str) -> String {
 /// Runs statements as the superuser, outside any store.
 pub(crate) async fn as_superuser(url: &str, sql: String) {
     let mut admin = PgConnection::connect(url).await.unwrap();
-    sqlx::raw_sql(AssertSqlSafe(sql))
-        .execute(&mut admin)
-        .await
-        .unwrap();
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut admin).await.unwrap();
     admin.close().await.unwrap();
 }

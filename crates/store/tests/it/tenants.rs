@@ -6,8 +6,7 @@ use toolyard_protocol::principal::Role;
 use toolyard_protocol::run::RunStatus;
 use toolyard_protocol::{BranchId, ClientId, TenantId};
 use toolyard_store::{
-    StoreError, Tx, agents, audit, blobs, clients, entities, grants, keys, log, messages, runs,
-    spaces, waits,
+    StoreError, Tx, agents, audit, blobs, clients, entities, grants, keys, log, messages, runs, spaces, waits,
 };
 
 use crate::cast::{self, owner};
@@ -53,7 +52,10 @@ async fn seen(
         ("runs::lock", one(runs::lock(tx, t, run).await?.is_some())),
         ("runs::lock_live", one(runs::lock_live(tx, t, &world.space, agent_entity).await?.is_some())),
         ("runs::list", runs::list(tx, t, None, None, None, 100).await?.len()),
-        ("runs::list of space", runs::list(tx, t, Some(&world.space), Some(RunStatus::WaitingTool), None, 100).await?.len()),
+        (
+            "runs::list of space",
+            runs::list(tx, t, Some(&world.space), Some(RunStatus::WaitingTool), None, 100).await?.len(),
+        ),
         ("spaces::get", one(spaces::get(tx, t, &world.space).await?.is_some())),
         ("spaces::list", spaces::list(tx, t, None, None, 100).await?.len()),
         ("spaces::list of member", spaces::list(tx, t, Some(&world.entity), None, 100).await?.len()),
@@ -114,12 +116,7 @@ pub(crate) async fn no_changing_function_touches_another_tenants_rows(home: &Hom
     world.line.fact(vec![cast::news()], waking).await;
     let before = census(home).await;
     let row = world.line.row().await;
-    let theirs = tx!(home, write, [world], |tx| changed(
-        tx,
-        &cast::other_tenant(),
-        &world
-    )
-    .await);
+    let theirs = tx!(home, write, [world], |tx| changed(tx, &cast::other_tenant(), &world).await);
     for (function, did) in theirs {
         assert!(!did, "{function} obeyed a stranger");
     }
@@ -131,12 +128,7 @@ pub(crate) async fn no_changing_function_touches_another_tenants_rows(home: &Hom
     });
     assert_eq!(census(home).await, before);
 
-    let mine = tx!(home, write, [world], |tx| changed(
-        tx,
-        &cast::tenant(),
-        &world
-    )
-    .await);
+    let mine = tx!(home, write, [world], |tx| changed(tx, &cast::tenant(), &world).await);
     for (function, did) in mine {
         assert!(did, "{function} did not obey the owner");
     }
@@ -160,36 +152,17 @@ pub(crate) async fn the_same_ids_in_two_tenants_are_two_things(home: &Home) {
     tx!(home, write, [theirs, space, run, message], |tx| {
         spaces::insert(tx, &theirs, &cast::space(&space)).await?;
         messages::insert(tx, &theirs, &space, message).await?;
-        spaces::put_member(
-            tx,
-            &theirs,
-            &space,
-            &toolyard_protocol::EntityId::mint(),
-            Role::Member,
-        )
-        .await?;
+        spaces::put_member(tx, &theirs, &space, &toolyard_protocol::EntityId::mint(), Role::Member).await?;
         runs::insert(tx, &run, Some(&owner("b"))).await
     });
     let before = (world.line.row().await, world.line.log().await);
-    let twin = crate::line::Line {
-        store: home.store.clone(),
-        run,
-    };
-    twin.append(
-        &owner("b"),
-        1,
-        0,
-        vec![cast::created(&twin.run), cast::finished()],
-        cast::completed(),
-    )
-    .await
-    .unwrap();
+    let twin = crate::line::Line { store: home.store.clone(), run };
+    twin.append(&owner("b"), 1, 0, vec![cast::created(&twin.run), cast::finished()], cast::completed())
+        .await
+        .unwrap();
     assert_eq!((world.line.row().await, world.line.log().await), before);
     assert_eq!(twin.kinds().await, ["RunCreated", "RunFinished"]);
-    tx!(home, write, [theirs, space], |tx| spaces::delete(
-        tx, &theirs, &space
-    )
-    .await);
+    tx!(home, write, [theirs, space], |tx| spaces::delete(tx, &theirs, &space).await);
     assert_eq!((world.line.row().await, world.line.log().await), before);
     assert_eq!(world.line.open_waits().await.len(), 1);
 }

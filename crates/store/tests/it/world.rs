@@ -5,8 +5,8 @@ use toolyard_protocol::principal::{KeyKind, Role};
 use toolyard_protocol::tool::Toolset;
 use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{
-    AgentId, AgentName, CallId, ClientId, EntityId, FileId, GrantId, Hash, KeyId, MessageId,
-    SpaceId, TenantId, Timestamp, WaitId,
+    AgentId, AgentName, CallId, ClientId, EntityId, FileId, GrantId, Hash, KeyId, MessageId, SpaceId,
+    TenantId, Timestamp, WaitId,
 };
 use toolyard_store::blobs::{self, FileRow};
 use toolyard_store::clients::{self, Client};
@@ -97,14 +97,8 @@ async fn talk(home: &Home, tenant: &TenantId, space: &SpaceId, entity: &Entity) 
 async fn waiting(home: &Home, tenant: &TenantId, space: &SpaceId) -> (Line, CallId) {
     let (node, call) = (owner("a"), CallId::mint());
     let line = Line::begun(home, cast::new_run(tenant, Some(space)), Some(&node)).await;
-    let events = vec![
-        cast::created(&line.run),
-        cast::client_call(&call),
-        cast::paused(&call),
-    ];
-    line.append(&node, 1, 0, events, cast::parked())
-        .await
-        .unwrap();
+    let events = vec![cast::created(&line.run), cast::client_call(&call), cast::paused(&call)];
+    line.append(&node, 1, 0, events, cast::parked()).await.unwrap();
     let (tenant, space, run) = (tenant.clone(), space.clone(), line.run.id.clone());
     home.write(move |tx| {
         Box::pin(async move {
@@ -129,15 +123,9 @@ struct Belongings {
     client: ClientId,
 }
 
-async fn belong(
-    home: &Home,
-    tenant: &TenantId,
-    space: &SpaceId,
-    entity: &EntityId,
-) -> Belongings {
+async fn belong(home: &Home, tenant: &TenantId, space: &SpaceId, entity: &EntityId) -> Belongings {
     let (tenant, space, entity) = (tenant.clone(), space.clone(), entity.clone());
-    home.write(move |tx| Box::pin(async move { store_all(tx, &tenant, &space, &entity).await }))
-        .await
+    home.write(move |tx| Box::pin(async move { store_all(tx, &tenant, &space, &entity).await })).await
 }
 
 async fn store_all(
@@ -213,8 +201,25 @@ pub(crate) async fn census(home: &Home) -> Vec<(&'static str, i64)> {
         };
     }
     count!(
-        "tenants", "keys", "entities", "spaces", "members", "messages", "agents",
-        "agent_versions", "toolsets", "runs", "events", "waits", "nodes", "outbox",
-        "idempotency", "blobs", "files", "grants", "clients", "audit"
+        "tenants",
+        "keys",
+        "entities",
+        "spaces",
+        "members",
+        "messages",
+        "agents",
+        "agent_versions",
+        "toolsets",
+        "runs",
+        "events",
+        "waits",
+        "nodes",
+        "outbox",
+        "idempotency",
+        "blobs",
+        "files",
+        "grants",
+        "clients",
+        "audit"
     )
 }

@@ -1,0 +1,355 @@
+//! The reader algorithm. Join the feed first, then page the log, then send the
+//! step so far, then follow. News is only a doorbell: the log is the truth.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use bytes::Bytes;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use toolyard_protocol::delta::Delta;
+use toolyard_protocol::event::Event;
+use toolyard_protocol::{Principal, RunId, Viewer, limits};
+use toolyard_store::{Joined, StoreError, log, runs};
+
+use super::source::{Item, Source};
+use super::steps::{Steps, Verdict};
+use super::{KEEP_ALIVE, PATIENCE};
+use crate::app::App;
+use crate::auth::Wanted;
+use crate::http::listen::Cut;
+use crate::http::meter;
+use crate::routes::call::{Call, Sight};
+use crate::routes::{run_viewer, viewer};
+
+/// How often the log is read although no news came. On PostgreSQL a lost
+/// notice costs at most this; on SQLite every commit is made by this process.
+const POLL: Duration = Duration::from_secs(1);
+const POLL_SQLITE: Duration = Duration::from_secs(15);
+/// How often it is asked whether the key and the seat still hold.
+const RECHECK: Duration = Duration::from_secs(5);
+/// A reader that lags twice within this is too slow for its stream.
+const LAG_WINDOW: Duration = Duration::from_secs(30);
+/// Waits before the log is read again after the database failed.
+const REST: Duration = Duration::from_millis(250);
+
+/// Why a stream ends.
+#[derive(Debug)]
+enum End {
+    /// All was said, or the gateway stops, or the client left.
+    Done,
+    /// The client reads too slowly.
+    Slow,
+    /// The key or the seat was taken away.
+    Refused,
+}
+
+pub(super) struct Reader {
+    app: Arc<App>,
+    principal: Principal,
+    viewer: Viewer,
+    headers: HeaderMap,
+    cut: Option<Cut>,
+    source: Source,
+    cursor: i64,
+    steps: Steps,
+    finished: bool,
+    send: mpsc::Sender<Bytes>,
+}
+
+impl Reader {
+    pub(super) fn new(call: Call, source: Source, cursor: i64, send: mpsc::Sender<Bytes>) -> Self {
+        let viewer = match call.sight {
+            Sight::Space(_, viewer) | Sight::Run(_, viewer) => viewer,
+            // Without a seat nothing is seen: a member route always has one.
+            Sight::Nothing => Viewer { kind: toolyard_protocol::KeyKind::Public, entity: None, role: None },
+        };
+        Self {
+            app: call.app,
+            principal: call.principal,
+            viewer,
+            headers: call.headers,
+            cut: call.cut,
+            source,
+            cursor,
+            steps: Steps::default(),
+            finished: false,
+            send,
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        match self.read().await {
+            End::Done | End::Refused => {}
+            End::Slow => {
+                // The body is not polled while the socket is full: only the
+                // connection itself can be ended.
+                meter::reader_cut();
+                if let Some(cut) = &self.cut {
+                    cut.now();
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self) -> End {
+        match self.follow_all().await {
+            Ok(()) => End::Done,
+            Err(end) => end,
+        }
+    }
+
+    async fn follow_all(&mut self) -> Result<(), End> {
+        // Browsers come back after this many milliseconds.
+        self.say(Bytes::from_static(b"retry: 1000\n\n")).await?;
+        let mut lagged: Option<Instant> = None;
+        let mut joined = self.source.join(&self.app.store);
+        self.check_cursor().await?;
+        loop {
+            self.page().await?;
+            if self.finished {
+                return Ok(());
+            }
+            self.send_so_far(&mut joined).await?;
+            match self.follow(&mut joined).await? {
+                Followed::Page => {}
+                Followed::Gap => joined = self.source.join(&self.app.store),
+                Followed::Lagged => {
+                    let now = Instant::now();
+                    if lagged.is_some_and(|before| now - before < LAG_WINDOW) {
+                        return Err(End::Slow);
+                    }
+                    lagged = Some(now);
+                    joined = self.source.join(&self.app.store);
+                }
+            }
+        }
+    }
+
+    /// A position ahead of the log is of another life: the reader starts over.
+    async fn check_cursor(&mut self) -> Result<(), End> {
+        let (store, tenant) = (self.app.store.clone(), self.principal.tenant.clone());
+        let source = self.source.clone();
+        let last = self.patiently(|| source.last(&store, &tenant)).await?.ok_or(End::Done)?;
+        if self.cursor <= last {
+            return Ok(());
+        }
+        let viewer = self.viewer.clone();
+        let reset = self.patiently(|| source.reset(&store, &tenant, &viewer)).await?;
+        let (frame, at) = reset.ok_or(End::Done)?;
+        self.cursor = at;
+        self.say(Bytes::from(frame.encode())).await
+    }
+
+    /// Sends all that the log has after the cursor.
+    async fn page(&mut self) -> Result<(), End> {
+        let (store, tenant) = (self.app.store.clone(), self.principal.tenant.clone());
+        let source = self.source.clone();
+        loop {
+            let after = self.cursor;
+            let (items, more) = self.patiently(|| source.page(&store, &tenant, after)).await?;
+            for item in items {
+                self.cursor = item.pos();
+                let frame = self.source.frame(&item, &self.viewer);
+                if let Some(frame) = frame {
+                    self.say(Bytes::from(frame.encode())).await?;
+                }
+                if let Item::Event { run, event, .. } = &item {
+                    self.steps.logged(run, event);
+                    let ends = matches!(event, Event::RunFinished(_));
+                    self.finished |= ends && matches!(self.source, Source::Run { .. });
+                }
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A reader that joins in the middle of a step gets what it missed of it.
+    async fn send_so_far(&mut self, joined: &mut Joined) -> Result<(), End> {
+        for so_far in std::mem::take(&mut joined.so_far) {
+            if !self.steps.knows(&so_far.run)
+                && let Some(step) = self.last_reply(&so_far.run).await?
+            {
+                self.steps.replied(&so_far.run, step);
+            }
+            if self.steps.join(&so_far) {
+                let frame = self.source.so_far_frame(&so_far, &self.viewer);
+                self.say(Bytes::from(frame.encode())).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last step of a run whose whole reply is in the log. The feed forgets
+    /// a step a moment after its commit, so it cannot be asked.
+    async fn last_reply(&self, run: &RunId) -> Result<Option<u32>, End> {
+        let (store, tenant) = (self.app.store.clone(), self.principal.tenant.clone());
+        let found = self.patiently(|| {
+            let (tenant, run) = (tenant.clone(), run.clone());
+            store.read::<_, StoreError, _>(move |tx| {
+                Box::pin(async move {
+                    let Some(row) = runs::get(tx, &tenant, &run).await? else { return Ok(None) };
+                    let mut end = row.last_seq;
+                    while end > 0 {
+                        let after = (end - i64::from(limits::LOG_PAGE)).max(0);
+                        let page = log::read(tx, &tenant, &run, after, limits::LOG_PAGE).await?;
+                        let reply = page.iter().rev().find_map(|logged| match &logged.event {
+                            Event::ModelReplied(reply) => Some(reply.step),
+                            _ => None,
+                        });
+                        if reply.is_some() {
+                            return Ok(reply);
+                        }
+                        end = after;
+                    }
+                    Ok(None)
+                })
+            })
+        });
+        found.await
+    }
+
+    /// Waits for news. Pieces are sent right away; anything else goes back to
+    /// the log.
+    async fn follow(&mut self, joined: &mut Joined) -> Result<Followed, End> {
+        let poll = if self.app.store.is_sqlite() { POLL_SQLITE } else { POLL };
+        let mut ticks = interval_at(Instant::now() + RECHECK.min(poll), RECHECK.min(poll));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let started = Instant::now();
+        let (mut checked, mut spoken) = (started, started);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.app.shutdown.cancelled() => return Err(End::Done),
+                () = self.send.closed() => return Err(End::Done),
+                changed = joined.committed.changed() => {
+                    return Ok(if changed.is_ok() { Followed::Page } else { Followed::Gap });
+                }
+                piece = joined.deltas.recv() => match piece {
+                    Ok(delta) => {
+                        if !self.piece(&delta).await? {
+                            return Ok(Followed::Gap);
+                        }
+                        spoken = Instant::now();
+                    }
+                    Err(RecvError::Lagged(_)) => return Ok(Followed::Lagged),
+                    Err(RecvError::Closed) => return Ok(Followed::Gap),
+                },
+                now = ticks.tick() => {
+                    if now - checked >= RECHECK {
+                        self.recheck().await?;
+                        checked = now;
+                    }
+                    if now - spoken >= KEEP_ALIVE {
+                        self.say(Bytes::from_static(b": keep-alive\n\n")).await?;
+                        spoken = now;
+                    }
+                    if now - started >= poll && spoken >= checked {
+                        return Ok(Followed::Page);
+                    }
+                    if !self.app.store.is_sqlite() {
+                        self.page().await?;
+                        if self.finished {
+                            return Err(End::Done);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a piece if it is next. False if something before it is missing.
+    async fn piece(&mut self, delta: &Delta) -> Result<bool, End> {
+        match self.steps.judge(delta) {
+            Verdict::Skip => return Ok(true),
+            Verdict::Gap => return Ok(false),
+            // The reply before it may be committed and not yet told.
+            Verdict::First => {
+                self.page().await?;
+                if self.steps.judge(delta) == Verdict::Skip {
+                    return Ok(true);
+                }
+            }
+            Verdict::Send => {}
+        }
+        let written = self.steps.sent(delta);
+        if let Some(frame) = self.source.delta_frame(delta, &self.viewer, written) {
+            self.say(Bytes::from(frame.encode())).await?;
+        }
+        Ok(true)
+    }
+
+    /// Ends the stream of a revoked key, an expired token or a removed member.
+    async fn recheck(&mut self) -> Result<(), End> {
+        let asked = self.app.auth.principal(&self.app.store, &self.headers, Wanted::Either).await;
+        let principal = match asked {
+            Ok(principal) => principal,
+            // Trouble of the database is not the reader's fault.
+            Err(refused) if refused.status().is_server_error() => return Ok(()),
+            Err(_) => return Err(End::Refused),
+        };
+        if principal != self.principal {
+            return Err(End::Refused);
+        }
+        let seen = match &self.source {
+            Source::Space(space) => viewer(&self.app, &principal, Some(space)).await,
+            Source::Run { space: Some(space), .. } => viewer(&self.app, &principal, Some(space)).await,
+            Source::Run { run, space: None } => run_viewer(&self.app, &principal, run).await,
+        };
+        match seen {
+            Ok(Some(viewer)) => {
+                self.viewer = viewer;
+                Ok(())
+            }
+            Ok(None) => Err(End::Refused),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Puts a frame into the stream. A full one waits for its client, for a while.
+    async fn say(&self, bytes: Bytes) -> Result<(), End> {
+        match tokio::time::timeout(PATIENCE, self.send.send(bytes)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(End::Done),
+            Err(_) => Err(End::Slow),
+        }
+    }
+
+    /// Reads until the database answers: an outage makes streams wait, not fail.
+    async fn patiently<T, F, R>(&self, read: F) -> Result<T, End>
+    where
+        F: Fn() -> R,
+        R: Future<Output = Result<T, StoreError>>,
+    {
+        loop {
+            match read().await {
+                Ok(value) => return Ok(value),
+                Err(StoreError::Unavailable(_) | StoreError::Full(_)) => {}
+                Err(error) => {
+                    tracing::error!(%error, "a stream cannot read its log");
+                    return Err(End::Done);
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(REST) => {}
+                () = self.app.shutdown.cancelled() => return Err(End::Done),
+                () = self.send.closed() => return Err(End::Done),
+            }
+        }
+    }
+}
+
+/// What following led to.
+#[derive(Debug)]
+enum Followed {
+    /// Read the log on.
+    Page,
+    /// Join again: pieces are missing.
+    Gap,
+    /// As `Gap`, because this reader was too slow.
+    Lagged,
+}

@@ -1,0 +1,156 @@
+//! Which streamed pieces a reader still needs: those of a step whose whole
+//! reply it does not have yet, each once and in order.
+
+use std::collections::HashMap;
+
+use toolyard_dialects::native::InputsSoFar;
+use toolyard_protocol::RunId;
+use toolyard_protocol::delta::Delta;
+use toolyard_protocol::event::Event;
+use toolyard_store::StepSoFar;
+
+/// What to do with a piece.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Send,
+    /// Old news.
+    Skip,
+    /// The first piece of a new step: what was committed before it goes first.
+    First,
+    /// Something in between is missing: join again.
+    Gap,
+}
+
+/// One reader's place in the steps of its runs.
+#[derive(Debug, Default)]
+pub(super) struct Steps(HashMap<RunId, Place>);
+
+#[derive(Debug, Default)]
+struct Place {
+    /// The last step whose whole reply was sent or is in the log.
+    replied: Option<u32>,
+    /// Step, attempt and offset of the piece that comes next.
+    next: Option<(u32, u32, u32)>,
+    inputs: InputsSoFar,
+}
+
+impl Steps {
+    /// A durable event was sent.
+    pub(super) fn logged(&mut self, run: &RunId, event: &Event) {
+        match event {
+            Event::ModelReplied(reply) => {
+                let place = self.place(run);
+                place.replied = Some(place.replied.map_or(reply.step, |r| r.max(reply.step)));
+                place.next = None;
+                place.inputs.clear();
+            }
+            Event::StepRestarted(_) => {
+                let place = self.place(run);
+                place.next = None;
+                place.inputs.clear();
+            }
+            Event::RunFinished(_) => {
+                self.0.remove(run);
+            }
+            _ => {}
+        }
+    }
+
+    /// Is it known up to which step the log of this run goes?
+    pub(super) fn knows(&self, run: &RunId) -> bool {
+        self.0.get(run).is_some_and(|place| place.replied.is_some())
+    }
+
+    pub(super) fn replied(&mut self, run: &RunId, step: u32) {
+        self.place(run).replied = Some(step);
+    }
+
+    /// Takes a step so far; false if the log already has all of it.
+    pub(super) fn join(&mut self, so_far: &StepSoFar) -> bool {
+        let place = self.place(&so_far.run);
+        if place.replied.is_some_and(|replied| so_far.step <= replied) {
+            return false;
+        }
+        place.next = Some((so_far.step, so_far.attempt, so_far.next));
+        place.inputs.clear();
+        for piece in so_far.pieces() {
+            place.inputs.add(&piece);
+        }
+        true
+    }
+
+    pub(super) fn judge(&mut self, delta: &Delta) -> Verdict {
+        let place = self.place(&delta.run);
+        if place.replied.is_some_and(|replied| delta.step <= replied) {
+            return Verdict::Skip;
+        }
+        match place.next {
+            Some((step, attempt, next)) if (step, attempt) == (delta.step, delta.attempt) => {
+                match delta.offset.cmp(&next) {
+                    std::cmp::Ordering::Less => Verdict::Skip,
+                    std::cmp::Ordering::Equal => Verdict::Send,
+                    std::cmp::Ordering::Greater => Verdict::Gap,
+                }
+            }
+            Some((step, attempt, _)) if (delta.step, delta.attempt) < (step, attempt) => Verdict::Skip,
+            _ if delta.offset == 0 => Verdict::First,
+            _ => Verdict::Gap,
+        }
+    }
+
+    /// A piece is being sent. Answers the input text of its call so far.
+    pub(super) fn sent(&mut self, delta: &Delta) -> Option<&str> {
+        let place = self.place(&delta.run);
+        if delta.offset == 0 {
+            place.inputs.clear();
+        }
+        place.next = Some((delta.step, delta.attempt, delta.offset + 1));
+        place.inputs.add(&delta.piece)
+    }
+
+    fn place(&mut self, run: &RunId) -> &mut Place {
+        self.0.entry(run.clone()).or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolyard_protocol::delta::Piece;
+
+    use super::*;
+
+    fn delta(run: &RunId, step: u32, attempt: u32, offset: u32) -> Delta {
+        let piece = Piece::TextDelta { part: 0, text: "x".into() };
+        Delta { run: run.clone(), step, attempt, offset, piece }
+    }
+
+    #[test]
+    fn pieces_come_once_and_in_order() {
+        let run = RunId::mint();
+        let mut steps = Steps::default();
+        assert_eq!(steps.judge(&delta(&run, 1, 1, 0)), Verdict::First);
+        steps.sent(&delta(&run, 1, 1, 0));
+        assert_eq!(steps.judge(&delta(&run, 1, 1, 0)), Verdict::Skip);
+        assert_eq!(steps.judge(&delta(&run, 1, 1, 1)), Verdict::Send);
+        assert_eq!(steps.judge(&delta(&run, 1, 1, 2)), Verdict::Gap);
+    }
+
+    #[test]
+    fn a_step_in_the_log_needs_no_pieces() {
+        let run = RunId::mint();
+        let mut steps = Steps::default();
+        steps.replied(&run, 2);
+        assert_eq!(steps.judge(&delta(&run, 2, 1, 5)), Verdict::Skip);
+        assert_eq!(steps.judge(&delta(&run, 3, 1, 0)), Verdict::First);
+        assert_eq!(steps.judge(&delta(&run, 3, 1, 4)), Verdict::Gap);
+    }
+
+    #[test]
+    fn a_new_attempt_starts_over_and_the_old_one_is_void() {
+        let run = RunId::mint();
+        let mut steps = Steps::default();
+        steps.sent(&delta(&run, 1, 2, 0));
+        assert_eq!(steps.judge(&delta(&run, 1, 1, 7)), Verdict::Skip);
+        assert_eq!(steps.judge(&delta(&run, 1, 3, 0)), Verdict::First);
+    }
+}

@@ -1,0 +1,221 @@
+//! What only PostgreSQL has: several nodes, a password, a server that is away.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::timeout;
+use toolyard_protocol::wait::WaitKind;
+use toolyard_protocol::{ClientId, SpaceId, WaitId};
+use toolyard_store::{
+    DatabaseUrl, OpenError, Settings, Store, StoreError, known_version, log, messages, runs, spaces, waits,
+};
+
+use crate::cast::{self, owner};
+use crate::home::{Home, tell_on_postgres, tx};
+use crate::line::{Line, Waking};
+use crate::server;
+
+/// Longer than any of this takes; only a broken build waits for it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_of_one_node_is_heard_on_another() {
+    tell_on_postgres(async |home: Home| {
+        let (tenant, space) = (cast::tenant(), SpaceId::mint());
+        tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+        let line = Line::running(&home, Some(&space), &owner("a")).await;
+        let other = Store::open(&home.settings).await.unwrap();
+        let mut of_run = other.feed().join_run(&line.run.id);
+        let mut of_space = other.feed().join_space(&space);
+        // The other node may still be on its way to the notifications: what
+        // it misses then, a reader finds by polling.
+        let heard = async {
+            loop {
+                let done = line.fact(vec![cast::news()], Waking::No).await;
+                let news = of_run.committed.changed();
+                if let Ok(changed) = timeout(Duration::from_millis(200), news).await {
+                    changed.unwrap();
+                    break done.seq;
+                }
+            }
+        };
+        let seq = timeout(PATIENCE, heard).await.unwrap();
+        assert_eq!(*of_run.committed.borrow_and_update(), seq);
+        timeout(PATIENCE, of_space.committed.changed()).await.unwrap().unwrap();
+        of_space.committed.mark_unchanged();
+
+        tx!(home, write, [tenant, space], |tx| messages::insert(tx, &tenant, &space, cast::message("hi"))
+            .await);
+        timeout(PATIENCE, of_space.committed.changed()).await.unwrap().unwrap();
+        drop((of_run, of_space));
+        other.close().await;
+        drop(line);
+        home
+    })
+    .await;
+}
+
+/// The reply of a step ends the step so far on every node.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_on_one_node_ends_the_step_so_far_on_another() {
+    tell_on_postgres(async |home: Home| {
+        let node = owner("a");
+        let line = Line::running(&home, None, &node).await;
+        let other = Store::open(&home.settings).await.unwrap();
+        // The other node streamed this step and was overtaken.
+        other.feed().delta(
+            None,
+            toolyard_protocol::delta::Delta {
+                run: line.run.id.clone(),
+                step: 1,
+                attempt: 1,
+                offset: 0,
+                piece: toolyard_protocol::delta::Piece::TextStart { part: 0 },
+            },
+        );
+        let mut ear = other.feed().watch_run(&line.run.id);
+        let mut seq = 2;
+        let heard = async {
+            loop {
+                let reply = vec![cast::replied(&line.run.id, 1, &[])];
+                let done = line.append(&node, 1, seq, reply, cast::going_on()).await;
+                seq = done.unwrap().seq;
+                if let Ok(changed) = timeout(Duration::from_millis(200), ear.committed.changed()).await {
+                    changed.unwrap();
+                    break;
+                }
+            }
+        };
+        timeout(PATIENCE, heard).await.unwrap();
+        drop(ear);
+        assert!(other.feed().is_empty());
+        other.close().await;
+        drop(line);
+        home
+    })
+    .await;
+}
+
+/// The stated order is run, wait, space: a client that claims a wait and then
+/// writes to the space must not deadlock with the wait's result.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_with_a_message_and_a_result_do_not_deadlock() {
+    tell_on_postgres(async |home: Home| {
+        let (tenant, space) = (cast::tenant(), SpaceId::mint());
+        tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+        let (line, call) = Line::parked(&home, Some(&space), &owner("a")).await;
+        let (run, wait) = (line.run.id.clone(), WaitId::of(WaitKind::Client, &call, 0));
+        let (claimed, claims) = tokio::sync::oneshot::channel();
+        let claiming = async {
+            tx!(home, try_write, [tenant, space, run, wait], |tx| {
+                let now = tx.now().await?;
+                let client = ClientId::parse("tab").unwrap();
+                assert!(waits::claim(tx, &tenant, &run, &wait, &client, now).await?);
+                claimed.send(()).unwrap();
+                // Until the result waits for this transaction.
+                let blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+                while tx.one(blocked, &[], |r| r.int(0)).await? == Some(0) {}
+                messages::insert(tx, &tenant, &space, cast::message("mine")).await
+            })
+        };
+        let returning = async {
+            claims.await.unwrap();
+            tx!(home, try_write, [tenant, run, call], |tx| {
+                let row = runs::lock(tx, &tenant, &run).await?.unwrap();
+                let result = cast::returned(&call, json!(1));
+                log::append_fact(tx, &row, &[result], log::Wake::No).await
+            })
+        };
+        let (message, result) =
+            timeout(PATIENCE, async { futures::join!(claiming, returning) }).await.unwrap();
+        assert_eq!(message.unwrap().seq, 6);
+        assert_eq!(result.unwrap().seq, 6);
+        drop(line);
+        home
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_nodes_may_start_at_once_on_an_empty_database() {
+    tell_on_postgres(async |home: Home| {
+        server::as_superuser(&home.url(), "DROP SCHEMA public CASCADE; CREATE SCHEMA public".to_owned())
+            .await;
+        let (left, right) = futures::join!(Store::open(&home.settings), Store::open(&home.settings));
+        let (left, right) = (left.unwrap(), right.unwrap());
+        let versions = left
+            .read(|tx| {
+                Box::pin(async move { tx.all("SELECT version FROM schema_version", &[], |r| r.int(0)).await })
+            })
+            .await
+            .map_err(|e: StoreError| e)
+            .unwrap();
+        assert_eq!(versions, (1..=known_version()).collect::<Vec<_>>());
+        left.close().await;
+        right.close().await;
+        home
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_a_later_release_is_left_alone() {
+    tell_on_postgres(async |home: Home| {
+        let later = known_version() + 1;
+        server::as_superuser(&home.url(), format!("INSERT INTO schema_version (version) VALUES ({later})"))
+            .await;
+        let refused = Store::open(&home.settings).await.err();
+        let Some(OpenError::TooNew { found, known }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!((found, known), (later, known_version()));
+        home
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_is_never_part_of_a_message() {
+    let url = server::url_of("no_such_database");
+    let right = url
+        .split_once("://")
+        .and_then(|(_, rest)| rest.split_once('@'))
+        .and_then(|(user, _)| user.split_once(':'))
+        .map(|(_, password)| password.to_owned())
+        .expect("the test server wants a password");
+    let wrong = url.replace(&right, "hunter2-the-wrong-one");
+    for url in [url.clone(), wrong] {
+        let settings = Settings::Postgres { url: DatabaseUrl::new(url) };
+        let refused = Store::open(&settings).await.err().unwrap();
+        assert!(matches!(refused, OpenError::Database { .. }), "{refused:?}");
+        for told in [refused.to_string(), format!("{refused:?}"), format!("{settings:?}")] {
+            assert!(!told.contains(&right) && !told.contains("hunter2"), "{told}");
+        }
+    }
+}
+
+/// Row D10 in small: the caller hears that trying again is worth it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_connection_is_unavailable_and_the_next_call_works() {
+    tell_on_postgres(async |home: Home| {
+        let cut = home
+            .try_write(|tx| {
+                Box::pin(async move {
+                    messages_of_nobody(tx).await?;
+                    tx.one("SELECT pg_terminate_backend(pg_backend_pid())::int::bigint", &[], |r| r.int(0))
+                        .await
+                })
+            })
+            .await;
+        assert!(matches!(cut, Err(StoreError::Unavailable(_))), "{cut:?}");
+        let (line, _) = Line::parked(&home, None, &owner("a")).await;
+        assert_eq!(line.log().await.len(), 5);
+        drop(line);
+        home
+    })
+    .await;
+}
+
+async fn messages_of_nobody(tx: &mut toolyard_store::Tx<'_>) -> Result<(), StoreError> {
+    toolyard_store::outbox::put(tx, &cast::tenant(), "lost", "note", &json!(null)).await
+}
