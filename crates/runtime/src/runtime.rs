@@ -130,18 +130,21 @@ impl Runtime {
         });
     }
 
+    /// Lets go of a run, however long the database is away: while this node
+    /// lives nobody else would take it.
     async fn give_up(&self, tenant: TenantId, run: RunId, epoch: i64) {
-        let me = self.owner.clone();
         self.store.feed().forget(&run, None);
-        let done = self
-            .store
-            .write(move |tx| {
+        loop {
+            let (tenant, run, me) = (tenant.clone(), run.clone(), self.owner.clone());
+            let done = self.store.write(move |tx| {
                 Box::pin(async move { runs::give_up(tx, &tenant, &run, epoch, &me, REST_MS).await })
-            })
-            .await;
-        if let Err(e) = done {
-            // The heartbeat lapses with this process; another node takes it then.
+            });
+            let Err(e) = done.await else { return };
             tracing::error!(error = %e, "could not let go of a run");
+            let rest = tokio::time::sleep(Duration::from_millis(REST_MS));
+            if self.handing_back.run_until_cancelled(rest).await.is_none() {
+                return;
+            }
         }
     }
 

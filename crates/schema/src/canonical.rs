@@ -15,7 +15,7 @@ pub(crate) type SchemaKey = [u8; 32];
 /// Expects a value that [`crate::measure`] has passed.
 pub(crate) fn schema_key(schema: &Value, limits: &Limits) -> SchemaKey {
     let Limits { source, max_tools: _, max_depth, max_properties } = limits;
-    let mut text = format!("{max_depth} {max_properties}\n");
+    let mut text = format!("{source:?} {max_depth} {max_properties}\n");
     write_sorted(schema, &mut text);
     let mut context = Context::new(&SHA256);
     context.update(text.as_bytes());

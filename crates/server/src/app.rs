@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
+use toolyard_runtime::Runtime;
 use toolyard_store::Store;
 
 use crate::auth::{Auth, UrlSigner};
@@ -15,6 +16,7 @@ use crate::tasks::Tasks;
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) store: Arc<Store>,
+    pub(crate) runtime: Arc<Runtime>,
     pub(crate) auth: Auth,
     pub(crate) signer: UrlSigner,
     pub(crate) rates: Rates,

@@ -9,6 +9,8 @@ mod auth;
 mod config;
 mod http;
 mod routes;
+mod serve;
+mod sse;
 mod tasks;
 
 fn main() {}

@@ -12,7 +12,7 @@ use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::runs::{self, After};
 use toolyard_store::{StoreError, blobs, failpoint};
 
-use super::{PATIENCE, Stop, Worker};
+use super::{Stop, Worker};
 
 /// The database's time, carried on by this process between commits.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Worker {
         input: Input,
         blobs: Vec<(BlobRef, Vec<u8>)>,
     ) -> Result<(), Stop> {
-        let mut pauses = PATIENCE.iter().cycle();
+        let mut failures = 0;
         loop {
             let events = self.run.next(self.now(), input.clone());
             if events.is_empty() {
@@ -85,11 +85,8 @@ impl Worker {
                 Err(AppendError::Fenced { .. } | AppendError::Gone) => return Err(Stop::Lost),
                 Err(AppendError::Store(StoreError::Unavailable(_) | StoreError::Full(_))) => {
                     // The answer may be lost and the commit done: then the next try meets a conflict.
-                    let pause = pauses.next().copied().unwrap_or_default();
-                    tokio::select! {
-                        () = tokio::time::sleep(pause) => {}
-                        () = self.rt.handing_back.cancelled() => return Err(Stop::Lost),
-                    }
+                    self.rest(failures).await?;
+                    failures += 1;
                     self.catch_up().await?;
                 }
                 Err(AppendError::Store(e)) => return Err(Stop::Broken(e)),

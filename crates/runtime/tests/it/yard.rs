@@ -21,18 +21,18 @@ use toolyard_store::spaces::Space;
 use toolyard_store::waits::WaitRow;
 use toolyard_store::{Store, StoreError, agents, entities, log, messages, runs, spaces, waits};
 
-pub struct Yard {
-    pub rt: Arc<Runtime>,
-    pub tenant: TenantId,
-    pub space: SpaceId,
-    pub ada: EntityId,
-    pub bob: EntityId,
-    pub bot: EntityId,
+pub(crate) struct Yard {
+    pub(crate) rt: Arc<Runtime>,
+    pub(crate) tenant: TenantId,
+    pub(crate) space: SpaceId,
+    pub(crate) ada: EntityId,
+    pub(crate) bob: EntityId,
+    pub(crate) bot: EntityId,
     folder: tempfile::TempDir,
 }
 
 /// The agent most stories use.
-pub fn config(tools: Value, extra: Value) -> Value {
+pub(crate) fn config(tools: Value, extra: Value) -> Value {
     let mut config = json!({
         "agent": {"name": "bot", "system": "Be brief."},
         "model": {"provider": "demo", "name": "demo"},
@@ -60,11 +60,11 @@ async fn open(folder: &std::path::Path) -> Arc<Store> {
 }
 
 impl Yard {
-    pub async fn new(tools: Value) -> Self {
+    pub(crate) async fn new(tools: Value) -> Self {
         Self::with(config(tools, json!({}))).await
     }
 
-    pub async fn with(config: Value) -> Self {
+    pub(crate) async fn with(config: Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path()).await;
         let tenant = TenantId::default_tenant();
@@ -119,7 +119,7 @@ impl Yard {
     }
 
     /// The process dies: no goodbye, no hand-back. A new one opens the same folder.
-    pub async fn crash(self) -> Self {
+    pub(crate) async fn crash(self) -> Self {
         let Self { rt, tenant, space, ada, bob, bot, folder } = self;
         // A copy of the files is what a dead process leaves, and needs no lock.
         let copy = tempfile::tempdir().unwrap();
@@ -133,7 +133,7 @@ impl Yard {
         Self { rt, tenant, space, ada, bob, bot, folder: copy }
     }
 
-    pub fn secret(&self) -> Principal {
+    pub(crate) fn secret(&self) -> Principal {
         Principal {
             tenant: self.tenant.clone(),
             key: KeyId::parse("key_test").unwrap(),
@@ -142,7 +142,7 @@ impl Yard {
         }
     }
 
-    pub fn caller(&self) -> Caller {
+    pub(crate) fn caller(&self) -> Caller {
         Caller {
             tenant: self.tenant.clone(),
             viewer: Viewer::secret(),
@@ -150,7 +150,7 @@ impl Yard {
         }
     }
 
-    pub fn caller_as(&self, entity: &EntityId) -> Caller {
+    pub(crate) fn caller_as(&self, entity: &EntityId) -> Caller {
         let principal = Principal { kind: KeyKind::Public, entity: Some(entity.clone()), ..self.secret() };
         Caller {
             tenant: self.tenant.clone(),
@@ -159,7 +159,7 @@ impl Yard {
         }
     }
 
-    pub async fn post(&self, sender: &EntityId, text: &str) -> Posted {
+    pub(crate) async fn post(&self, sender: &EntityId, text: &str) -> Posted {
         let post = PostMessage {
             by: self.secret(),
             space: self.space.clone(),
@@ -176,34 +176,34 @@ impl Yard {
     }
 
     /// Ada says something; the bot's run.
-    pub async fn say(&self, text: &str) -> RunId {
+    pub(crate) async fn say(&self, text: &str) -> RunId {
         self.post(&self.ada, text).await.runs[0].run.clone().unwrap()
     }
 
-    pub async fn say_again(&self, text: &str) -> (RunId, Disposition) {
+    pub(crate) async fn say_again(&self, text: &str) -> (RunId, Disposition) {
         let reached = self.post(&self.ada, text).await.runs.remove(0);
         (reached.run.unwrap(), reached.disposition)
     }
 
-    pub async fn events(&self, run: &RunId) -> Vec<Event> {
+    pub(crate) async fn events(&self, run: &RunId) -> Vec<Event> {
         let (t, run) = (self.tenant.clone(), run.clone());
         let read =
             self.rt.store().read(move |tx| Box::pin(async move { log::read(tx, &t, &run, 0, 1000).await }));
         read.await.unwrap().into_iter().map(|l| l.event).collect()
     }
 
-    pub async fn kinds(&self, run: &RunId) -> Vec<&'static str> {
+    pub(crate) async fn kinds(&self, run: &RunId) -> Vec<&'static str> {
         self.events(run).await.iter().map(Event::kind).collect()
     }
 
-    pub async fn status(&self, run: &RunId) -> RunStatus {
+    pub(crate) async fn status(&self, run: &RunId) -> RunStatus {
         let (t, run) = (self.tenant.clone(), run.clone());
         let read = self.rt.store().read(move |tx| Box::pin(async move { runs::get(tx, &t, &run).await }));
         read.await.unwrap().unwrap().status
     }
 
     /// Waits until the run has this status: for a fact, not for a time.
-    pub async fn until(&self, run: &RunId, status: RunStatus) {
+    pub(crate) async fn until(&self, run: &RunId, status: RunStatus) {
         let mut watch = self.rt.store().feed().watch_run(run);
         let reached = async {
             while self.status(run).await != status {
@@ -215,19 +215,34 @@ impl Yard {
         }
     }
 
-    pub async fn open_waits(&self, run: &RunId) -> Vec<WaitRow> {
+    /// Waits until no task and no reader holds anything of any run.
+    pub(crate) async fn until_quiet(&self) {
+        let quiet = async {
+            while !self.rt.store().feed().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), quiet).await.expect("something stays in memory");
+    }
+
+    pub(crate) async fn open_waits(&self, run: &RunId) -> Vec<WaitRow> {
         let (t, run) = (self.tenant.clone(), run.clone());
         let read =
             self.rt.store().read(move |tx| Box::pin(async move { waits::open_of_run(tx, &t, &run).await }));
         read.await.unwrap()
     }
 
-    pub async fn submit(&self, run: &RunId, call: &CallId, value: Value) -> Result<Submitted, ApiError> {
+    pub(crate) async fn submit(
+        &self,
+        run: &RunId,
+        call: &CallId,
+        value: Value,
+    ) -> Result<Submitted, ApiError> {
         let result = ResultIn { call: call.clone(), outcome: ToolOutcome::Ok(value) };
         Ok(self.rt.submit(self.caller(), run.clone(), vec![result]).await?[0])
     }
 
-    pub async fn messages(&self) -> Vec<Message> {
+    pub(crate) async fn messages(&self) -> Vec<Message> {
         let (t, space) = (self.tenant.clone(), self.space.clone());
         let read = self
             .rt
@@ -237,7 +252,7 @@ impl Yard {
     }
 
     /// The text of the newest assistant message.
-    pub async fn answer(&self) -> String {
+    pub(crate) async fn answer(&self) -> String {
         let messages = self.messages().await;
         let last = messages.iter().rev().find(|m| m.speaker == Speaker::Assistant).unwrap();
         toolyard_protocol::message::text_of(&last.parts)
@@ -245,11 +260,11 @@ impl Yard {
 }
 
 /// A tool that a client runs.
-pub fn client_tool(name: &str) -> Value {
+pub(crate) fn client_tool(name: &str) -> Value {
     json!({"name": name, "description": "A client tool", "inputSchema": {"type": "object", "properties": {"n": {"type": "number"}}}})
 }
 
 /// A tool that the gateway answers by itself.
-pub fn static_tool(name: &str) -> Value {
+pub(crate) fn static_tool(name: &str) -> Value {
     json!({"name": name, "description": "Static", "executionType": "basic", "execution": {"mode": "static", "output": {"tool": name}}})
 }

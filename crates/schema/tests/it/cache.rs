@@ -1,7 +1,7 @@
 //! Each schema compiles once per process.
 
 use serde_json::{Value, json};
-use toolyard_schema::{Limits, NameRule, Schemas};
+use toolyard_schema::{Limits, NameRule, Schemas, Source};
 
 use crate::object;
 
@@ -33,6 +33,9 @@ fn the_cache_keeps_limits_apart() {
     schemas.compile(&schema, &Limits::trusted()).unwrap();
     let error = schemas.compile(&schema, &Limits::request()).unwrap_err();
     assert_eq!(error.code(), "schema_keyword_refused");
+    // Who asks counts even where all numbers are the same.
+    let same_numbers = Limits { source: Source::Request, ..Limits::trusted() };
+    assert_eq!(schemas.compile(&schema, &same_numbers).unwrap_err().code(), "schema_keyword_refused");
     // The number of tools says nothing about a schema.
     schemas.compile(&schema, &Limits::trusted().with_max_tools(3)).unwrap();
     assert_eq!(schemas.len(), 1);

@@ -4,7 +4,8 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolyard_protocol::{AgentId, AgentName, ApiError, ErrorCode, Timestamp, agent};
+use toolyard_protocol::{AgentId, AgentName, Timestamp};
+use toolyard_runtime::check_agent;
 use toolyard_store::agents::{self, Agent, Upserted};
 use toolyard_store::{StoreError, audit};
 
@@ -74,12 +75,11 @@ pub(super) async fn put(call: Call) -> Result<Response, Refusal> {
     if let (Some(name), Some(agent)) = (name, config.pointer_mut("/agent").and_then(Value::as_object_mut)) {
         agent.insert("name".to_owned(), Value::String(name));
     }
-    let (parsed, _) =
-        agent::parse(&config).map_err(|e| ApiError::new(ErrorCode::InvalidConfig, e.to_string()))?;
+    let name = check_agent(&config)?.config.agent.name;
     let (tenant, actor) = (call.tenant().clone(), call.actor());
     call.once(move |tx| {
         Box::pin(async move {
-            let (agent, done) = agents::upsert(tx, &tenant, &parsed.agent.name, &config).await?;
+            let (agent, done) = agents::upsert(tx, &tenant, &name, &config).await?;
             if done != Upserted::Same {
                 let hash = Some(agent.hash.as_str());
                 audit::write(tx, &tenant, &actor, "agent.put", agent.name.as_str(), hash).await?;

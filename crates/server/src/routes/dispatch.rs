@@ -134,7 +134,7 @@ async fn look(
 }
 
 /// The caller as somebody who looks at a space; none if it has no seat there.
-pub(super) async fn viewer(
+pub(crate) async fn viewer(
     app: &App,
     principal: &Principal,
     space: Option<&SpaceId>,

@@ -12,10 +12,17 @@ mod files;
 mod grants;
 mod keys;
 mod members;
+mod messages;
 pub(crate) mod openapi;
 mod ops;
 mod page;
+mod results;
 mod route;
 pub(crate) mod router;
+mod runs;
 mod spaces;
 mod table;
+pub(crate) mod view;
+mod waits;
+
+pub(crate) use dispatch::viewer;

@@ -4,7 +4,9 @@ use axum::http::Method;
 
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
-use super::{agents, audit, clients, entities, files, grants, keys, members, ops, spaces};
+use super::{
+    agents, audit, clients, entities, files, grants, keys, members, messages, ops, results, runs, spaces, waits,
+};
 
 /// The table. The router, the OpenAPI document and the access tests read it.
 pub(crate) fn table() -> Vec<Route> {
@@ -12,6 +14,9 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(agent_routes());
     table.extend(entity_routes());
     table.extend(space_routes());
+    table.extend(conversation_routes());
+    table.extend(run_routes());
+    table.extend(wait_routes());
     table.extend(permission_routes());
     table.extend(file_and_client_routes());
     table
@@ -117,6 +122,94 @@ fn space_routes() -> Vec<Route> {
         get("/api/smart-spaces/{space}/members", Access::Member, "List members", members::list)
             .gives::<members::MemberList>(200),
         delete("/api/smart-spaces/{space}/members/{entity}", Access::Secret, "Remove a member", members::delete),
+    ]
+}
+
+const STREAM: &[(&str, &str)] = &[
+    ("afterSeq", "Continue after this position; `Last-Event-ID` wins."),
+    ("since", "Another name of afterSeq."),
+];
+
+fn conversation_routes() -> Vec<Route> {
+    vec![
+        get("/api/smart-spaces/{space}/messages", Access::Member, "Read messages", messages::list)
+            .asks(&[
+                LIMIT,
+                ("afterSeq", "Messages after this position, upwards."),
+                ("beforeSeq", "Messages before this position: the newest of them."),
+            ])
+            .gives::<messages::MessageList>(200),
+        post("/api/smart-spaces/{space}/messages", Access::Member, "Post a message", messages::post)
+            .takes::<messages::NewMessage>(BodyKind::Conversation)
+            .gives::<messages::MessagePosted>(201)
+            .once(),
+        get("/api/smart-spaces/{space}/runs", Access::Member, "List the runs of a space", runs::of_space)
+            .asks(&[LIMIT, BEFORE, ("status", "Only runs with this status.")])
+            .gives::<runs::RunList>(200),
+        get("/api/smart-spaces/{space}/stream", Access::Member, "Follow a space", runs::stream_space)
+            .asks(STREAM)
+            .media("text/event-stream"),
+        post("/api/smart-spaces/{space}/tool-results", Access::Member, "Hand in a tool result", results::for_space)
+            .takes::<results::SpaceResults>(BodyKind::Results)
+            .gives::<results::ResultsTaken>(200),
+    ]
+}
+
+fn run_routes() -> Vec<Route> {
+    vec![
+        post("/api/runs", Access::Secret, "Start a run on what a space says", runs::create)
+            .takes::<runs::NewRun>(BodyKind::Json)
+            .gives::<runs::RunCreated>(201)
+            .once(),
+        get("/api/runs", Access::Secret, "List runs", runs::list)
+            .asks(&[
+                LIMIT,
+                BEFORE,
+                ("smartSpaceId", "Only runs of this space."),
+                ("status", "Only runs with this status."),
+            ])
+            .gives::<runs::RunList>(200),
+        get("/api/runs/{run}", Access::Member, "Read a run", runs::get).gives::<runs::OneRun>(200),
+        delete("/api/runs/{run}", Access::Secret, "Remove a run that has ended", runs::delete),
+        get("/api/runs/{run}/events", Access::Member, "Read the log of a run", runs::events)
+            .asks(&[LIMIT, ("afterSeq", "Events after this position.")])
+            .gives::<runs::EventList>(200),
+        get("/api/runs/{run}/stream", Access::Member, "Follow a run", runs::stream)
+            .asks(STREAM)
+            .media("text/event-stream"),
+        post("/api/runs/{run}/tool-results", Access::Member, "Hand in a tool result", results::for_run)
+            .takes::<results::RunResults>(BodyKind::Results)
+            .gives::<results::ResultsTaken>(200),
+        post("/api/runs/{run}/cancel", Access::Secret, "Stop a run", runs::cancel)
+            .takes::<runs::CancelRun>(BodyKind::Json)
+            .gives::<runs::Canceling>(200),
+    ]
+}
+
+fn wait_routes() -> Vec<Route> {
+    const OPEN: &[(&str, &str)] =
+        &[LIMIT, ("runId", "Only waits of this run."), ("smartSpaceId", "Only waits of this space.")];
+    vec![
+        get("/api/waits", Access::Either, "List what runs wait for", waits::list)
+            .asks(&[
+                LIMIT,
+                ("runId", "Only waits of this run."),
+                ("smartSpaceId", "Only waits of this space."),
+                ("kind", "client, approval, input, credential, child or timer."),
+            ])
+            .gives::<waits::WaitList>(200),
+        get("/api/pending-calls", Access::Either, "List calls that wait for a client", waits::pending_calls)
+            .asks(OPEN)
+            .gives::<waits::WaitList>(200),
+        get("/api/approvals", Access::Either, "List calls that wait for a yes or no", waits::approvals)
+            .asks(OPEN)
+            .gives::<waits::WaitList>(200),
+        post("/api/waits/{wait}/claim", Access::Either, "Say \"mine\" for a minute", waits::claim)
+            .takes::<waits::ClaimWait>(BodyKind::Json)
+            .gives::<waits::Claimed>(200),
+        post("/api/waits/{wait}/answer", Access::Either, "Answer a wait", waits::answer)
+            .takes::<waits::AnswerWait>(BodyKind::Results)
+            .gives::<waits::Answered>(200),
     ]
 }
 

@@ -22,14 +22,14 @@ use crate::auth::Wanted;
 use crate::http::listen::Cut;
 use crate::http::meter;
 use crate::routes::call::{Call, Sight};
-use crate::routes::{run_viewer, viewer};
+use crate::routes::viewer;
 
 /// How often the log is read although no news came. On PostgreSQL a lost
 /// notice costs at most this; on SQLite every commit is made by this process.
 const POLL: Duration = Duration::from_secs(1);
-const POLL_SQLITE: Duration = Duration::from_secs(15);
+const POLL_SQLITE: Duration = Duration::from_secs(5);
 /// How often it is asked whether the key and the seat still hold.
-const RECHECK: Duration = Duration::from_secs(5);
+const RECHECK: Duration = Duration::from_secs(15);
 /// A reader that lags twice within this is too slow for its stream.
 const LAG_WINDOW: Duration = Duration::from_secs(30);
 /// Waits before the log is read again after the database failed.
@@ -56,6 +56,10 @@ pub(super) struct Reader {
     cursor: i64,
     steps: Steps,
     finished: bool,
+    /// When the key and the seat were last looked at.
+    checked: Instant,
+    /// When something was last sent.
+    spoken: Instant,
     send: mpsc::Sender<Bytes>,
 }
 
@@ -76,6 +80,8 @@ impl Reader {
             cursor,
             steps: Steps::default(),
             finished: false,
+            checked: Instant::now(),
+            spoken: Instant::now(),
             send,
         }
     }
@@ -217,10 +223,8 @@ impl Reader {
     /// the log.
     async fn follow(&mut self, joined: &mut Joined) -> Result<Followed, End> {
         let poll = if self.app.store.is_sqlite() { POLL_SQLITE } else { POLL };
-        let mut ticks = interval_at(Instant::now() + RECHECK.min(poll), RECHECK.min(poll));
+        let mut ticks = interval_at(Instant::now() + poll, poll);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let started = Instant::now();
-        let (mut checked, mut spoken) = (started, started);
         loop {
             tokio::select! {
                 biased;
@@ -234,29 +238,19 @@ impl Reader {
                         if !self.piece(&delta).await? {
                             return Ok(Followed::Gap);
                         }
-                        spoken = Instant::now();
                     }
                     Err(RecvError::Lagged(_)) => return Ok(Followed::Lagged),
                     Err(RecvError::Closed) => return Ok(Followed::Gap),
                 },
                 now = ticks.tick() => {
-                    if now - checked >= RECHECK {
+                    if now.duration_since(self.checked) >= RECHECK {
+                        self.checked = now;
                         self.recheck().await?;
-                        checked = now;
                     }
-                    if now - spoken >= KEEP_ALIVE {
+                    if now.duration_since(self.spoken) >= KEEP_ALIVE {
                         self.say(Bytes::from_static(b": keep-alive\n\n")).await?;
-                        spoken = now;
                     }
-                    if now - started >= poll && spoken >= checked {
-                        return Ok(Followed::Page);
-                    }
-                    if !self.app.store.is_sqlite() {
-                        self.page().await?;
-                        if self.finished {
-                            return Err(End::Done);
-                        }
-                    }
+                    return Ok(Followed::Page);
                 }
             }
         }
@@ -296,9 +290,11 @@ impl Reader {
             return Err(End::Refused);
         }
         let seen = match &self.source {
-            Source::Space(space) => viewer(&self.app, &principal, Some(space)).await,
-            Source::Run { space: Some(space), .. } => viewer(&self.app, &principal, Some(space)).await,
-            Source::Run { run, space: None } => run_viewer(&self.app, &principal, run).await,
+            Source::Space(space) | Source::Run { space: Some(space), .. } => {
+                viewer(&self.app, &principal, Some(space)).await
+            }
+            // For who triggered it, which never changes.
+            Source::Run { space: None, .. } => return Ok(()),
         };
         match seen {
             Ok(Some(viewer)) => {
@@ -311,7 +307,8 @@ impl Reader {
     }
 
     /// Puts a frame into the stream. A full one waits for its client, for a while.
-    async fn say(&self, bytes: Bytes) -> Result<(), End> {
+    async fn say(&mut self, bytes: Bytes) -> Result<(), End> {
+        self.spoken = Instant::now();
         match tokio::time::timeout(PATIENCE, self.send.send(bytes)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(End::Done),

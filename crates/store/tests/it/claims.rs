@@ -89,7 +89,7 @@ pub(crate) async fn a_restarted_node_takes_its_own_runs_back_at_once(home: &Home
     let line = Line::running(home, None, &earlier).await;
     register(home, &later, LIVE_MS).await;
     let taken = claim(home, &later, 10).await;
-    assert_eq!(ids(&taken), [line.run.id.clone()]);
+    assert_eq!(ids(&taken), [line.run.id]);
     assert_eq!((taken[0].epoch, taken[0].recovered), (2, true));
     let renewed = async |node: &Owner| tx!(home, write, [node], |tx| nodes::renew(tx, &node, LIVE_MS).await);
     assert!(!renewed(&earlier).await, "the earlier life is over");

@@ -122,8 +122,7 @@ pub(crate) async fn an_answer_is_kept_for_a_day(home: &Home) {
     assert_eq!(request(home, &first, "two").await, stored("one"));
     home.clock.advance(1);
     assert_eq!(request(home, &scope("k", "new body"), "three").await, Known::Fresh);
-    let rows =
-        tx!(home, read, [], |tx| tx.one("SELECT count(*) FROM idempotency", &[], |r| r.int(0)).await);
+    let rows = tx!(home, read, [], |tx| tx.one("SELECT count(*) FROM idempotency", &[], |r| r.int(0)).await);
     assert_eq!(rows, Some(1), "the old answer is gone from disk too");
 }
 

@@ -127,7 +127,7 @@ async fn a_claim_with_a_message_and_a_result_do_not_deadlock() {
             })
         };
         let (message, result) =
-            timeout(PATIENCE, async { futures::join!(claiming, returning) }).await.unwrap();
+            timeout(PATIENCE, Box::pin(async { futures::join!(claiming, returning) })).await.unwrap();
         assert_eq!(message.unwrap().seq, 6);
         assert_eq!(result.unwrap().seq, 6);
         drop(line);

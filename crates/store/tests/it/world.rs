@@ -36,7 +36,6 @@ pub(crate) struct World {
     pub(crate) blob: Hash,
     pub(crate) file: FileId,
     pub(crate) grant: GrantId,
-    pub(crate) client: ClientId,
     pub(crate) parcel: String,
 }
 
@@ -72,7 +71,6 @@ impl World {
             blob: belongings.blob,
             file: belongings.file,
             grant: belongings.grant,
-            client: belongings.client,
             parcel: format!("parcel-{space}"),
             space,
         }
@@ -120,7 +118,6 @@ struct Belongings {
     blob: Hash,
     file: FileId,
     grant: GrantId,
-    client: ClientId,
 }
 
 async fn belong(home: &Home, tenant: &TenantId, space: &SpaceId, entity: &EntityId) -> Belongings {
@@ -181,7 +178,6 @@ async fn store_all(
         blob: hash,
         file: file.id,
         grant: grant.id,
-        client: client.id,
     })
 }
 

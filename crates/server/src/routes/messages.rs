@@ -1,0 +1,184 @@
+//! Messages of a space: read a page, post one.
+
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolyard_dialects::native::{self, MessageView};
+use toolyard_protocol::message::{Message, Part, Speaker};
+use toolyard_protocol::{ApiError, EntityId, FileId, KeyKind, RunId, Viewer};
+use toolyard_runtime::{Fresh, Once, PostMessage, Posted};
+use toolyard_store::{StoreError, messages};
+
+use super::call::Call;
+use super::{answer, page};
+use crate::http::Refusal;
+
+/// A message to post. `content` is text, or `parts` says more.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NewMessage {
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    parts: Option<Vec<NewPart>>,
+    /// Who speaks: only with a secret key; a user always speaks for themselves.
+    #[serde(default)]
+    entity_id: Option<EntityId>,
+    #[serde(default)]
+    metadata: Option<Value>,
+    /// With a secret key also `assistant` or `system`.
+    #[serde(default)]
+    role: Option<Speaker>,
+    #[serde(default = "yes")]
+    trigger_agents: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A piece of a message.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub(super) enum NewPart {
+    Text {
+        text: String,
+    },
+    /// An uploaded file, or one that is elsewhere.
+    #[serde(rename_all = "camelCase")]
+    File {
+        media_type: String,
+        #[serde(default)]
+        file_id: Option<FileId>,
+        #[serde(default)]
+        url: Option<String>,
+        #[serde(default)]
+        name: Option<String>,
+    },
+    Data {
+        name: String,
+        value: Value,
+    },
+}
+
+impl From<NewPart> for Part {
+    fn from(part: NewPart) -> Self {
+        match part {
+            NewPart::Text { text } => Self::Text { text },
+            NewPart::File { media_type, file_id, url, name } => {
+                Self::File { media_type, file: file_id, url, name }
+            }
+            NewPart::Data { name, value } => Self::Data { name, value },
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Reached {
+    run_id: Option<RunId>,
+    agent_entity_id: EntityId,
+    /// `started`, `queued`, `added`, `interrupted`, `superseded`, `rejected` or `agent_missing`.
+    disposition: &'static str,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct MessagePosted {
+    message: MessageView,
+    runs: Vec<Reached>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct MessageList {
+    messages: Vec<MessageView>,
+}
+
+/// `GET …/messages`: in the space's order, filtered for the key.
+pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
+    let limit = page::limit(&call.query)?;
+    let after = page::position(&call.query, "afterSeq")?;
+    let before = page::position(&call.query, "beforeSeq")?;
+    let (space, viewer) = call.space()?;
+    let (tenant, space) = (call.tenant().clone(), space.id.clone());
+    let rows: Vec<Message> = call
+        .store()
+        .read::<_, StoreError, _>(move |tx| {
+            Box::pin(async move { messages::page(tx, &tenant, &space, after, before, limit).await })
+        })
+        .await?;
+    let messages = rows.iter().map(|message| native::message_view(message, viewer)).collect();
+    answer::json(200, &MessageList { messages })
+}
+
+/// `POST …/messages`: one transaction with the runs that it starts or feeds.
+pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
+    let new: NewMessage = call.json()?;
+    let (space, viewer) = call.space()?;
+    let speaker = speaker(&call, new.role)?;
+    let post = PostMessage {
+        by: call.principal.clone(),
+        space: space.id.clone(),
+        sender: sender(&call, new.entity_id, speaker)?,
+        speaker,
+        parts: parts(new.content, new.parts)?,
+        metadata: answer::metadata(new.metadata)?,
+        trigger_agents: new.trigger_agents,
+    };
+    let seen = viewer.clone();
+    let once = call.scope()?.map(|scope| Once {
+        scope,
+        respond: Box::new(move |posted: &Posted| (201, posted_body(posted, &seen))),
+    });
+    let viewer = viewer.clone();
+    match call.app.runtime.post_message(post, once).await? {
+        Fresh::Done(posted) => Ok(answer::text(201, posted_body(&posted, &viewer))),
+        Fresh::Before { status, response } => Ok(answer::text(status, response)),
+    }
+}
+
+fn posted_body(posted: &Posted, viewer: &Viewer) -> String {
+    let runs: Vec<Reached> = posted
+        .runs
+        .iter()
+        .map(|reached| Reached {
+            run_id: reached.run.clone(),
+            agent_entity_id: reached.agent_entity.clone(),
+            disposition: reached.disposition.as_str(),
+        })
+        .collect();
+    let message = native::message_view(&posted.message, viewer);
+    json!(MessagePosted { message, runs }).to_string()
+}
+
+/// A public key speaks as a user only.
+fn speaker(call: &Call, asked: Option<Speaker>) -> Result<Speaker, Refusal> {
+    match (call.principal.kind, asked) {
+        (_, None | Some(Speaker::User)) => Ok(Speaker::User),
+        (KeyKind::Secret, Some(other)) => Ok(other),
+        (KeyKind::Public, Some(_)) => Err(Refusal::forbidden("role: a public key speaks as user")),
+    }
+}
+
+/// With a token the sender is its user, whatever the body says.
+fn sender(call: &Call, asked: Option<EntityId>, speaker: Speaker) -> Result<Option<EntityId>, Refusal> {
+    match (call.principal.kind, &call.principal.entity, asked) {
+        (KeyKind::Public, Some(own), _) => Ok(Some(own.clone())),
+        (KeyKind::Public, None, _) => Err(Refusal::forbidden("No entity found for this user")),
+        (KeyKind::Secret, _, Some(entity)) => Ok(Some(entity)),
+        (KeyKind::Secret, _, None) if speaker == Speaker::System => Ok(None),
+        (KeyKind::Secret, _, None) => Err(ApiError::missing("entityId").into()),
+    }
+}
+
+fn parts(content: Option<String>, parts: Option<Vec<NewPart>>) -> Result<Vec<Part>, Refusal> {
+    let parts: Vec<Part> = match (content, parts) {
+        (_, Some(parts)) => parts.into_iter().map(Part::from).collect(),
+        (Some(text), None) => vec![Part::text(text)],
+        (None, None) => return Err(ApiError::missing("content").into()),
+    };
+    if parts.is_empty() {
+        return Err(Refusal::bad_request("parts: must not be empty"));
+    }
+    Ok(parts)
+}

@@ -1,0 +1,204 @@
+//! The ledger: what runs wait for, who claims it, who answers it.
+
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolyard_dialects::native::WaitView;
+use toolyard_protocol::principal::Actor;
+use toolyard_protocol::wait::{WaitKind, may_answer};
+use toolyard_protocol::{ApiError, ClientId, RunId, SpaceId, Timestamp, Viewer, WaitId};
+use toolyard_runtime::{Answer, AnswerIn, Caller, Remember};
+use toolyard_store::waits::{self, WaitRow};
+use toolyard_store::{StoreError, runs};
+
+use super::call::Call;
+use super::dispatch::run_viewer;
+use super::{answer, page, view};
+use crate::http::Refusal;
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct WaitList {
+    waits: Vec<WaitView>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ClaimWait {
+    client_id: ClientId,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Claimed {
+    wait_id: WaitId,
+    client_id: ClientId,
+    claimed_until: Timestamp,
+}
+
+/// What an answer decides.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Choice {
+    Allow,
+    Deny,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Memory {
+    /// This call only.
+    Once,
+    /// This conversation.
+    Session,
+    /// Until it is taken back.
+    Always,
+}
+
+/// An approval gets `decision`; an input or a credential gets `value`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AnswerWait {
+    #[serde(default)]
+    decision: Option<Choice>,
+    /// Other arguments than the ones asked for, with `allow`.
+    #[serde(default)]
+    edited_args: Option<Value>,
+    /// Why not, with `deny`.
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    value: Option<Value>,
+    #[serde(default)]
+    remember: Option<Memory>,
+}
+
+pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
+    let kind = page::typed(&call.query, "kind", |t| WaitKind::parse(t).ok_or(()))?;
+    list_kind(call, kind).await
+}
+
+/// `GET /api/pending-calls`
+pub(super) async fn pending_calls(call: Call) -> Result<Response, Refusal> {
+    list_kind(call, Some(WaitKind::Client)).await
+}
+
+/// `GET /api/approvals`
+pub(super) async fn approvals(call: Call) -> Result<Response, Refusal> {
+    list_kind(call, Some(WaitKind::Approval)).await
+}
+
+/// Open waits that the caller may see: all of the tenant for a backend, those
+/// of its spaces that it may answer for a user.
+async fn list_kind(call: Call, kind: Option<WaitKind>) -> Result<Response, Refusal> {
+    let limit = page::limit(&call.query)?;
+    let run = page::typed(&call.query, "runId", RunId::parse)?;
+    let space = page::typed(&call.query, "smartSpaceId", SpaceId::parse)?;
+    let tenant = call.tenant().clone();
+    let rows: Vec<WaitRow> = call
+        .store()
+        .read::<_, StoreError, _>(move |tx| {
+            Box::pin(async move {
+                waits::list_open(tx, &tenant, run.as_ref(), space.as_ref(), kind, limit).await
+            })
+        })
+        .await?;
+    let mut seen = Vec::new();
+    for row in rows {
+        let Some(viewer) = seat(&call, &row).await? else { continue };
+        if viewer.sees_all() || may_answer(&viewer, &row.wait.rule) {
+            seen.push((row, viewer));
+        }
+    }
+    let tenant = call.tenant().clone();
+    let waits: Vec<WaitView> = call
+        .store()
+        .read::<_, StoreError, _>(move |tx| {
+            Box::pin(async move {
+                let mut views = Vec::with_capacity(seen.len());
+                for (row, viewer) in &seen {
+                    views.push(view::wait(tx, &tenant, row, viewer).await?);
+                }
+                Ok(views)
+            })
+        })
+        .await?;
+    answer::json(200, &WaitList { waits })
+}
+
+/// How the caller looks at a wait's run; none if it has no seat there.
+async fn seat(call: &Call, row: &WaitRow) -> Result<Option<Viewer>, Refusal> {
+    if row.space.is_some() {
+        return super::viewer(&call.app, &call.principal, row.space.as_ref()).await;
+    }
+    let (tenant, run) = (call.tenant().clone(), row.wait.run.clone());
+    let run = call
+        .store()
+        .read::<_, StoreError, _>(move |tx| Box::pin(async move { runs::get(tx, &tenant, &run).await }))
+        .await?;
+    match run {
+        Some(run) => run_viewer(&call.app, &call.principal, &run).await,
+        None => Ok(None),
+    }
+}
+
+/// The wait of the path and the caller's seat at it.
+async fn find(call: &Call) -> Result<(WaitId, Viewer), Refusal> {
+    let id = call.id("wait", "Wait", WaitId::parse)?;
+    let (tenant, asked) = (call.tenant().clone(), id.clone());
+    let row = call
+        .store()
+        .read::<_, StoreError, _>(move |tx| Box::pin(async move { waits::find(tx, &tenant, &asked).await }))
+        .await?;
+    let row = row.ok_or_else(|| Refusal::not_found("Wait"))?;
+    let viewer = seat(call, &row).await?;
+    let viewer = viewer.ok_or_else(|| Refusal::forbidden("Not a member of this run's SmartSpace"))?;
+    Ok((id, viewer))
+}
+
+/// `POST /api/waits/{wait}/claim`: says "mine" for a minute.
+pub(super) async fn claim(call: Call) -> Result<Response, Refusal> {
+    let ClaimWait { client_id } = call.json()?;
+    let (wait_id, viewer) = find(&call).await?;
+    let actor = Actor::caller(&call.principal, Some(client_id.clone()));
+    let caller = Caller { tenant: call.tenant().clone(), viewer, actor };
+    let claimed_until = call.app.runtime.claim(caller, wait_id.clone(), client_id.clone()).await?;
+    answer::json(200, &Claimed { wait_id, client_id, claimed_until })
+}
+
+/// `POST /api/waits/{wait}/answer`
+pub(super) async fn answer(call: Call) -> Result<Response, Refusal> {
+    let given: AnswerWait = call.json()?;
+    let (wait, viewer) = find(&call).await?;
+    let caller = Caller {
+        tenant: call.tenant().clone(),
+        viewer,
+        actor: Actor::caller(&call.principal, None),
+    };
+    call.app.runtime.answer(caller, wait.clone(), decided(given)?).await?;
+    answer::json(200, &json!({"waitId": wait, "answered": true}))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the shape of an answer that is written as JSON")]
+pub(super) struct Answered {
+    wait_id: WaitId,
+    answered: bool,
+}
+
+fn decided(given: AnswerWait) -> Result<AnswerIn, Refusal> {
+    let answer = match (given.decision, given.value) {
+        (Some(Choice::Allow), None) => Answer::Allow { edited: given.edited_args },
+        (Some(Choice::Deny), None) => Answer::Deny { message: answer::label("message", given.message)? },
+        (None, Some(value)) => Answer::Provide(value),
+        (Some(_), Some(_)) => return Err(Refusal::bad_request("decision and value: give one of them")),
+        (None, None) => return Err(ApiError::missing("decision").into()),
+    };
+    let remember = match given.remember {
+        None | Some(Memory::Once) => None,
+        Some(Memory::Session) => Some(Remember::Session),
+        Some(Memory::Always) => Some(Remember::Always),
+    };
+    Ok(AnswerIn { answer, remember })
+}

@@ -1,0 +1,36 @@
+//! What a person sees when the gateway has started, and where to go next.
+
+use std::net::SocketAddr;
+
+use super::presence;
+use crate::app::App;
+use crate::auth::Made;
+use crate::config::{AuthMode, LogFormat};
+
+pub(super) fn show(app: &App, bound: SocketAddr, made: &Made) {
+    let config = &app.config;
+    let url = presence::url(bound);
+    let database = if app.store.is_sqlite() { "SQLite" } else { "PostgreSQL" };
+    let data = config.data.display();
+    tracing::info!(%url, database, version = env!("CARGO_PKG_VERSION"), "listening");
+    if config.log.format == LogFormat::Json {
+        // Whoever reads JSON reads the line above; only the new key is left to say.
+        if made.first {
+            println!("secret key (shown once, kept in {data}/keys.json): {}", made.secret.expose());
+        }
+        return;
+    }
+    println!("toolyard {} listens on {url}", env!("CARGO_PKG_VERSION"));
+    println!("  data        {data} ({database})");
+    println!("  agents      {}", config.agents_dir.display());
+    println!("  models      {}", app.runtime.providers().names().collect::<Vec<_>>().join(", "));
+    if config.auth == AuthMode::Off {
+        println!("  keys        off: every local program may do everything");
+    } else if made.first {
+        println!("  secret key  {} (shown once, kept in {data}/keys.json)", made.secret.expose());
+    } else {
+        println!("  keys        from the configuration or {data}/keys.json");
+    }
+    println!("  next        curl -H \"x-secret-key: $TOOLYARD_SECRET_KEY\" {url}/api/agents");
+    println!("              {url}/api/openapi.json describes every route");
+}

@@ -1,0 +1,15 @@
+//! Log lines on stderr, as text or JSON.
+
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Log, LogFormat};
+
+pub(super) fn start(log: &Log) -> Result<(), String> {
+    let filter = EnvFilter::try_new(&log.level).map_err(|e| e.to_string())?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match log.format {
+        LogFormat::Text => builder.try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    }
+    .map_err(|e| e.to_string())
+}

@@ -1,0 +1,138 @@
+//! `toolyard serve`: starts the gateway, waits for a stop signal, stops it.
+//!
+//! Every reason not to start is one sentence. A stop lets work finish for
+//! `drain_seconds`; what is left goes back to the queue for the next start.
+
+mod agents_dir;
+mod banner;
+mod logging;
+mod node;
+pub(crate) mod presence;
+mod providers;
+mod signals;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use toolyard_runtime::Runtime;
+use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError};
+
+use crate::app::{App, Meter};
+use crate::auth::{Auth, JwtCheck, KeyFileError, Made, OperatorKeys, UrlSigner, ensure_keys};
+use crate::config::Config;
+use crate::http::rate::Rates;
+use crate::http::site::Sites;
+use crate::http::{listen, meter};
+use crate::routes::router::router;
+use crate::tasks::Tasks;
+
+/// Why the gateway did not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServeError {
+    #[error("the data folder {folder} cannot be used: {why}")]
+    Folder { folder: String, why: std::io::Error },
+    #[error("cannot listen on {address}: {why}")]
+    Listen { address: SocketAddr, why: std::io::Error },
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Keys(#[from] KeyFileError),
+    #[error("the database does not work: {0}")]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Provider(String),
+    #[error("log.level: {0}")]
+    Log(String),
+    #[error("metrics cannot be counted: {0}")]
+    Meter(String),
+}
+
+/// Where the store is.
+pub(crate) fn store_settings(config: &Config) -> StoreSettings {
+    match config.database_url.expose() {
+        "" => StoreSettings::Sqlite { folder: config.data.clone() },
+        url => StoreSettings::Postgres { url: DatabaseUrl::new(url) },
+    }
+}
+
+/// Runs until a stop signal.
+pub(crate) async fn serve(config: Config) -> Result<(), ServeError> {
+    logging::start(&config.log).map_err(ServeError::Log)?;
+    std::fs::create_dir_all(&config.data)
+        .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
+    let listener = TcpListener::bind(config.listen)
+        .await
+        .map_err(|why| ServeError::Listen { address: config.listen, why })?;
+    let bound = listener.local_addr().map_err(|why| ServeError::Listen { address: config.listen, why })?;
+    let store = Arc::new(Store::open(&store_settings(&config)).await?);
+    let made = ensure_keys(&config)?;
+    let app = assemble(config, bound, store, &made).await?;
+    agents_dir::load_all(&app).await;
+    let present = presence::announce(&app.config.data, bound);
+    banner::show(&app, bound, &made);
+    app.tasks.spawn("agents", agents_dir::watch(app.clone()));
+
+    let accepting = listen::accept(
+        listener,
+        router(&app),
+        &app.config.limits,
+        app.tasks.clone(),
+        app.shutdown.clone(),
+    );
+    tokio::select! {
+        () = accepting => {}
+        () = signals::stop() => tracing::info!("stopping"),
+    }
+    stop(app).await;
+    drop(present);
+    Ok(())
+}
+
+async fn assemble(
+    config: Config,
+    bound: SocketAddr,
+    store: Arc<Store>,
+    made: &Made,
+) -> Result<Arc<App>, ServeError> {
+    let providers = providers::open(&config).map_err(ServeError::Provider)?;
+    let settings = node::settings(&config)
+        .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
+    let meter = Meter(meter::start().map_err(ServeError::Meter)?);
+    let runtime = Runtime::start(store.clone(), providers, settings).await?;
+    let jwt = JwtCheck::new(&config, made.jwt.expose());
+    let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
+    Ok(Arc::new(App {
+        store,
+        runtime,
+        auth: Auth::new(&config, operator, jwt),
+        signer: UrlSigner::new(made.jwt.expose()),
+        rates: Rates::new(&config.limits),
+        sites: Sites::new(&config.origins(), bound),
+        meter,
+        tasks: Tasks::default(),
+        shutdown: CancellationToken::new(),
+        config,
+    }))
+}
+
+/// Streams end at once, requests and runs get their time, the rest is handed back.
+async fn stop(app: Arc<App>) {
+    let drain = Duration::from_secs(app.config.drain_seconds);
+    app.shutdown.cancel();
+    let (joined, ()) = tokio::join!(app.tasks.join(drain), app.runtime.stop(drain));
+    if !joined {
+        tracing::warn!("some requests did not end in time");
+    }
+    // What is committed is on disk already; this only closes the files nicely.
+    if let Ok(app) = Arc::try_unwrap(app) {
+        let App { store, runtime, .. } = app;
+        drop(runtime);
+        if let Ok(store) = Arc::try_unwrap(store) {
+            store.close().await;
+        }
+    }
+    tracing::info!("stopped");
+}
