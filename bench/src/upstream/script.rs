@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
-use tokio::time::{Instant, Sleep};
+use tokio::time::Sleep;
 
 use crate::clock::now_ns;
 use crate::marker::Marker;
@@ -35,20 +35,22 @@ pub(super) struct Script {
     next: Next,
     left: u32,
     last_stamp: u64,
-    /// The pace of the text, if it has one. Deadlines do not drift.
-    pace: Option<(Duration, Pin<Box<Sleep>>)>,
+    /// When the next piece of text is due, if the text has a pace. Deadlines do
+    /// not drift.
+    due: Option<Pin<Box<Sleep>>>,
+    pause: Duration,
 }
 
 impl Script {
     pub(super) fn new(marker: Marker, called: bool) -> Self {
-        let Marker { chunks, delay_ms, tool } = marker;
+        let Marker { chunks, first_ms, delay_ms, tool } = marker;
         let next = match tool {
             Some(tool) if !called => Next::Call(tool),
             _ => Next::Role,
         };
-        let pause = Duration::from_millis(delay_ms);
-        let pace = (delay_ms > 0).then(|| (pause, Box::pin(tokio::time::sleep(pause))));
-        Self { next, left: chunks, last_stamp: 0, pace }
+        let (first, pause) = (Duration::from_millis(first_ms), Duration::from_millis(delay_ms));
+        let due = (first_ms + delay_ms > 0).then(|| Box::pin(tokio::time::sleep(first)));
+        Self { next, left: chunks, last_stamp: 0, due, pause }
     }
 
     /// The text of a piece: its time, larger than that of the piece before.
@@ -105,10 +107,15 @@ impl Body for Script {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let waits = matches!(self.next, Next::Text) && self.left > 0;
-        if let Some((pause, sleep)) = self.pace.as_mut().filter(|_| waits) {
-            ready!(sleep.as_mut().poll(context));
-            let deadline: Instant = sleep.deadline() + *pause;
-            sleep.as_mut().reset(deadline);
+        let pause = self.pause;
+        if let Some(due) = self.due.as_mut().filter(|_| waits) {
+            ready!(due.as_mut().poll(context));
+            if pause.is_zero() {
+                self.due = None;
+            } else {
+                let deadline = due.deadline() + pause;
+                due.as_mut().reset(deadline);
+            }
         }
         Poll::Ready(self.write().map(|text| Ok(Frame::data(Bytes::from(text)))))
     }

@@ -14,7 +14,7 @@ use crate::guarded::Guarded;
 use crate::message::{Message, Part};
 use crate::principal::Viewer;
 use crate::tool::Visibility;
-use crate::wait::{AnswerRule, may_answer};
+use crate::wait::{AnswerRule, WaitKind, may_answer};
 
 /// The event as this viewer may see it; none if it may not know of it.
 pub fn visible_to<'e>(viewer: &Viewer, event: &'e Event) -> Option<Cow<'e, Event>> {
@@ -140,7 +140,15 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
                 call: call.clone(),
                 visibility: *visibility,
                 decision: *decision,
-                edited: tool(*visibility, edited),
+                edited: match kind {
+                    // A credential is nobody's to see, whatever the tool's class.
+                    WaitKind::Credential => secret(edited),
+                    WaitKind::Client
+                    | WaitKind::Approval
+                    | WaitKind::Input
+                    | WaitKind::Child
+                    | WaitKind::Timer => tool(*visibility, edited),
+                },
                 by: secret(by),
             })
         }

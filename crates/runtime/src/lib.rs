@@ -29,3 +29,7 @@ pub use refused::{Refused, store_error};
 pub use runtime::Runtime;
 pub use settings::Settings;
 pub use tasks::Tasks;
+// What callers of this crate also need, so that they know no deeper crate.
+pub use toolyard_engine::facts::Answer;
+pub use toolyard_engine::permission::{Grant, GrantEffect, GrantScope, key_of};
+pub use toolyard_models::{BadProvider, ProviderKind, ProviderSettings, Providers};

@@ -6,6 +6,7 @@
 
 mod app;
 mod auth;
+mod cli;
 mod config;
 mod http;
 mod routes;
@@ -13,4 +14,20 @@ mod serve;
 mod sse;
 mod tasks;
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(cli::run(cli)),
+        Err(error) => {
+            eprintln!("toolyard: threads cannot be started: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -156,7 +156,12 @@ impl Feed {
         for news in touched {
             if let Some(hub) = news.run.as_ref().and_then(|run| hubs.runs.get_mut(run)) {
                 hub.forget_replied(news);
-                hub.committed.send_modify(|at| *at = (*at).max(news.seq));
+                // PostgreSQL tells a node of its own commits too: those are no news.
+                hub.committed.send_if_modified(|at| {
+                    let newer = news.seq > *at;
+                    *at = (*at).max(news.seq);
+                    newer
+                });
             }
             if let Some(hub) = news.space.as_ref().and_then(|space| hubs.spaces.get_mut(space)) {
                 hub.forget_replied(news);

@@ -139,33 +139,34 @@ pub async fn append_fact(
 ) -> Result<FactAppended, StoreError> {
     let now = tx.now().await?;
     let last = run.last_seq + i64::try_from(events.len()).unwrap_or(i64::MAX);
-    // A run that somebody works on hears of the fact by itself.
+    // A run that somebody works on hears of the fact by itself, and a queued one is claimed soon.
     let wakes = run.owner.is_none() && !run.status.is_final() && run.status != RunStatus::Queued;
-    let (owner, epoch, status, wake_at) = match wake {
-        Wake::Yes(Some(owner)) if wakes => (Some(owner.token()), run.epoch + 1, RunStatus::Running, None),
-        Wake::Yes(None) if wakes => (None, run.epoch, RunStatus::Queued, Some(now)),
-        Wake::Yes(_) | Wake::No => {
-            let queued = (run.status == RunStatus::Queued).then_some(run.updated_at);
-            (run.owner.clone(), run.epoch, run.status, queued)
+    let woken = match wake {
+        Wake::Yes(Some(owner)) if wakes => {
+            Some((Some(owner.token()), run.epoch + 1, RunStatus::Running, None))
         }
+        Wake::Yes(None) if wakes => Some((None, run.epoch, RunStatus::Queued, Some(now))),
+        Wake::Yes(_) | Wake::No => None,
     };
-    let reason = (status == run.status).then_some(run.reason).flatten();
-    let after = After { status, reason, release: false, error: None };
-    tx.exec(
-        "UPDATE runs SET last_seq = $1, owner = $2, epoch = $3, status = $4, reason = $5, wake_at = $6, updated_at = $7 WHERE tenant = $8 AND id = $9",
-        args![
-            last,
-            owner.as_deref(),
-            epoch,
-            status.as_str(),
-            after.reason_text().as_deref(),
-            wake_at,
-            now,
-            run.tenant.as_str(),
-            run.id.as_str()
-        ],
-    )
-    .await?;
+    let (tenant, id) = (run.tenant.as_str(), run.id.as_str());
+    let epoch = woken.as_ref().map_or(run.epoch, |(_, epoch, _, _)| *epoch);
+    match &woken {
+        Some((owner, epoch, status, wake_at)) => {
+            tx.exec(
+                "UPDATE runs SET last_seq = $1, owner = $2, epoch = $3, status = $4, reason = NULL, wake_at = $5, updated_at = $6 WHERE tenant = $7 AND id = $8",
+                args![last, owner.as_deref(), *epoch, status.as_str(), *wake_at, now, tenant, id],
+            )
+            .await?;
+        }
+        // Nothing else is touched: a run that rests until its next try must keep that moment.
+        None => {
+            tx.exec(
+                "UPDATE runs SET last_seq = $1, updated_at = $2 WHERE tenant = $3 AND id = $4",
+                args![last, now, tenant, id],
+            )
+            .await?;
+        }
+    }
     let place = Place { tenant: &run.tenant, run: &run.id, root: &run.root, space: run.space.as_ref() };
     write_events(tx, &place, run.last_seq, events, now).await?;
     Ok(FactAppended { seq: last, at: now, assigned: (epoch != run.epoch).then_some(epoch) })
@@ -185,6 +186,12 @@ async fn write_events(
     events: &[Event],
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // Run, waits, space: the order in which all transactions lock.
+    for (seq, event) in (after + 1..).zip(events) {
+        if let Some(change) = LedgerChange::of(event) {
+            waits::apply(tx, place, &change, seq, now).await?;
+        }
+    }
     let first_pos = match place.space {
         Some(space) => Some(spaces::take_positions(tx, place.tenant, space, events.len()).await?),
         None => None,
@@ -205,9 +212,6 @@ async fn write_events(
             ],
         )
         .await?;
-        if let Some(change) = LedgerChange::of(event) {
-            waits::apply(tx, place, &change, seq, now).await?;
-        }
         if let Event::ModelReplied(reply) = event {
             replied = Some(reply.step);
         }

@@ -238,7 +238,9 @@ pub struct Claimed {
 }
 
 /// Takes up to `limit` runs: first those that wait in the queue, then those of
-/// dead nodes. Two statements, because one with OR reads the whole table.
+/// dead nodes. Two statements, because one with OR reads the whole table. A
+/// node's own runs are no orphans, also when its heartbeat is late: it has
+/// them in hand.
 pub async fn claim(tx: &mut Tx<'_>, owner: &Owner, limit: u32) -> Result<Vec<Claimed>, StoreError> {
     let now = tx.now().await?;
     let token = owner.token();
@@ -266,11 +268,11 @@ pub async fn claim(tx: &mut Tx<'_>, owner: &Owner, limit: u32) -> Result<Vec<Cla
     if room > 0 {
         let orphans = Sql {
             sqlite: "UPDATE runs SET owner = $1, epoch = epoch + 1, recoveries = recoveries + 1, updated_at = $2 \
-                     WHERE (tenant, id) IN (SELECT tenant, id FROM runs WHERE owner IS NOT NULL \
+                     WHERE (tenant, id) IN (SELECT tenant, id FROM runs WHERE owner <> $1 \
                        AND owner NOT IN (SELECT id || '#' || incarnation FROM nodes WHERE until > $2) LIMIT $3) \
                      RETURNING tenant, id, epoch, recoveries",
             postgres: "UPDATE runs SET owner = $1, epoch = epoch + 1, recoveries = recoveries + 1, updated_at = $2 \
-                       WHERE (tenant, id) IN (SELECT tenant, id FROM runs WHERE owner IS NOT NULL \
+                       WHERE (tenant, id) IN (SELECT tenant, id FROM runs WHERE owner <> $1 \
                          AND owner NOT IN (SELECT id || '#' || incarnation FROM nodes WHERE until > $2) LIMIT $3 FOR UPDATE SKIP LOCKED) \
                        RETURNING tenant, id, epoch, recoveries",
         };

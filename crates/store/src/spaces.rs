@@ -215,6 +215,15 @@ fn role_of(text: &str) -> Role {
 /// Removes a space and all of it: members, messages, runs, logs and waits.
 pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Result<bool, StoreError> {
     let named = args![tenant.as_str(), space.as_str()];
+    if tx.is_postgres() {
+        // Runs before their waits, as everybody locks. Then the space, before anything goes:
+        // held, it takes no run and no message that would be left behind.
+        tx.all("SELECT id FROM runs WHERE tenant = $1 AND space = $2 ORDER BY id FOR UPDATE", named, |_| {
+            Ok(())
+        })
+        .await?;
+        tx.one("SELECT id FROM spaces WHERE tenant = $1 AND id = $2 FOR UPDATE", named, |_| Ok(())).await?;
+    }
     tx.exec(
         "DELETE FROM waits WHERE tenant = $1 AND run IN (SELECT id FROM runs WHERE tenant = $1 AND space = $2)",
         named,

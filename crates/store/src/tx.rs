@@ -175,14 +175,16 @@ pub struct Tx<'c> {
     pub(crate) conn: Conn<'c>,
     pub(crate) now: Option<Timestamp>,
     pub(crate) touched: Vec<Touched>,
+    /// A statement failed.
+    lost: bool,
 }
 
 impl<'c> Tx<'c> {
     pub(crate) fn sqlite(conn: &'c mut rusqlite::Connection, now: Timestamp) -> Self {
-        Self { conn: Conn::Sqlite(conn), now: Some(now), touched: Vec::new() }
+        Self { conn: Conn::Sqlite(conn), now: Some(now), touched: Vec::new(), lost: false }
     }
     pub(crate) fn postgres(conn: &'c mut sqlx::PgConnection) -> Self {
-        Self { conn: Conn::Postgres(conn), now: None, touched: Vec::new() }
+        Self { conn: Conn::Postgres(conn), now: None, touched: Vec::new(), lost: false }
     }
 
     /// The database's time, the same within one transaction.
@@ -201,10 +203,54 @@ impl<'c> Tx<'c> {
         matches!(self.conn, Conn::Postgres(_))
     }
 
-    /// Runs a statement and answers how many rows it changed.
+    /// Passes on what an operation answers, unless a statement of it failed. Success
+    /// means stored, and after a failure PostgreSQL stores nothing.
+    pub(crate) fn whole<T>(&self, value: T) -> Result<T, StoreError> {
+        if self.lost {
+            return Err(StoreError::broken("the transaction was lost by a statement that failed"));
+        }
+        Ok(value)
+    }
+
+    /// Runs a statement and answers how many rows it changed. When a statement fails, so
+    /// do all that follow it: the operation can only end.
     pub async fn exec(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<u64, StoreError> {
-        let sql = sql.into();
-        match &mut self.conn {
+        self.whole(())?;
+        let done = self.conn.exec(sql.into(), args).await;
+        self.lost = done.is_err();
+        done
+    }
+
+    /// The first row, if there is one.
+    pub async fn one<T: Send>(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: &[Arg<'_>],
+        map: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send,
+    ) -> Result<Option<T>, StoreError> {
+        self.whole(())?;
+        let done = self.conn.one(sql.into(), args, map).await;
+        self.lost = done.is_err();
+        done
+    }
+
+    /// All rows.
+    pub async fn all<T: Send>(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: &[Arg<'_>],
+        map: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send,
+    ) -> Result<Vec<T>, StoreError> {
+        self.whole(())?;
+        let done = self.conn.all(sql.into(), args, map).await;
+        self.lost = done.is_err();
+        done
+    }
+}
+
+impl Conn<'_> {
+    async fn exec(&mut self, sql: Sql, args: &[Arg<'_>]) -> Result<u64, StoreError> {
+        match self {
             Conn::Sqlite(conn) => {
                 let mut statement = conn.prepare_cached(sql.sqlite)?;
                 bind(&mut statement, args)?;
@@ -216,15 +262,13 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// The first row, if there is one.
-    pub async fn one<T: Send>(
+    async fn one<T: Send>(
         &mut self,
-        sql: impl Into<Sql>,
+        sql: Sql,
         args: &[Arg<'_>],
         map: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send,
     ) -> Result<Option<T>, StoreError> {
-        let sql = sql.into();
-        match &mut self.conn {
+        match self {
             Conn::Sqlite(conn) => {
                 let mut statement = conn.prepare_cached(sql.sqlite)?;
                 bind(&mut statement, args)?;
@@ -242,15 +286,13 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// All rows.
-    pub async fn all<T: Send>(
+    async fn all<T: Send>(
         &mut self,
-        sql: impl Into<Sql>,
+        sql: Sql,
         args: &[Arg<'_>],
         map: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send,
     ) -> Result<Vec<T>, StoreError> {
-        let sql = sql.into();
-        match &mut self.conn {
+        match self {
             Conn::Sqlite(conn) => {
                 let mut statement = conn.prepare_cached(sql.sqlite)?;
                 bind(&mut statement, args)?;

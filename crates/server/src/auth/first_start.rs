@@ -47,13 +47,23 @@ pub(crate) fn ensure_keys(config: &Config) -> Result<Made, KeyFileError> {
         Some(kept) => (kept, false),
         None => (make(&file)?, true),
     };
-    let pick = |given: &Hidden, kept: String| if given.is_empty() { Hidden::new(kept) } else { given.clone() };
+    let pick =
+        |given: &Hidden, kept: String| if given.is_empty() { Hidden::new(kept) } else { given.clone() };
     Ok(Made {
         first: new && secret.is_empty(),
         secret: pick(secret, kept.secret_key),
         public: pick(public, kept.public_key),
         jwt: pick(jwt, kept.jwt_secret),
     })
+}
+
+/// The operator's secret key as this machine knows it, for the command line.
+pub(crate) fn stored_secret(config: &Config) -> Option<secrecy::SecretString> {
+    if !config.keys.secret.is_empty() {
+        return Some(config.keys.secret.expose().to_owned().into());
+    }
+    let kept = read(&config.data.join("keys.json")).ok()??;
+    Some(kept.secret_key.into())
 }
 
 fn fault(file: &Path, why: impl ToString) -> KeyFileError {

@@ -18,7 +18,7 @@ use toolyard_store::entities::{self, Entity, EntityKind};
 use toolyard_store::keys::{self, Key};
 use toolyard_store::{Store, StoreError};
 
-pub(crate) use first_start::{KeyFileError, Made, ensure_keys};
+pub(crate) use first_start::{KeyFileError, Made, ensure_keys, stored_secret};
 pub(crate) use jwt::JwtCheck;
 pub(crate) use operator::{OperatorKeys, new_key};
 pub(crate) use signed::UrlSigner;
@@ -108,7 +108,9 @@ impl Auth {
             return Ok(operator::principal(KeyKind::Secret));
         }
         match self.stored(store, hash, KeyKind::Secret).await? {
-            Some(key) => Ok(Principal { tenant: key.tenant, key: key.id, kind: KeyKind::Secret, entity: None }),
+            Some(key) => {
+                Ok(Principal { tenant: key.tenant, key: key.id, kind: KeyKind::Secret, entity: None })
+            }
             None => Err(unauthorized("Invalid secret key")),
         }
     }
@@ -156,7 +158,12 @@ impl Auth {
         Ok(Principal { tenant, key, kind: KeyKind::Public, entity: Some(entity) })
     }
 
-    async fn find_user(&self, store: &Store, tenant: &TenantId, user: jwt::User) -> Result<EntityId, Refusal> {
+    async fn find_user(
+        &self,
+        store: &Store,
+        tenant: &TenantId,
+        user: jwt::User,
+    ) -> Result<EntityId, Refusal> {
         let (asked, subject) = (tenant.clone(), user.subject.clone());
         let found: Option<Entity> = store
             .read::<_, StoreError, _>(move |tx| {

@@ -39,7 +39,10 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
     check_keys(config)?;
     for origin in config.origins() {
         if crate::http::origin::Pattern::parse(&origin).is_none() {
-            return Err(bad("allowed_origins", format!("{origin:?} is not an origin such as https://app.example or http://localhost:*")));
+            return Err(bad(
+                "allowed_origins",
+                format!("{origin:?} is not an origin such as https://app.example or http://localhost:*"),
+            ));
         }
     }
     AgentName::parse(&config.default_agent).map_err(|e| bad("default_agent", e.to_string()))?;

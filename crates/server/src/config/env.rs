@@ -57,10 +57,7 @@ pub(crate) struct BadVariable {
 }
 
 /// Puts the variables over the file.
-pub(super) fn overlay(
-    table: &mut Table,
-    read: impl Fn(&str) -> Option<String>,
-) -> Result<(), BadVariable> {
+pub(super) fn overlay(table: &mut Table, read: impl Fn(&str) -> Option<String>) -> Result<(), BadVariable> {
     for &(name, path, form) in NAMES {
         let Some(text) = read(name) else { continue };
         let bad = |wanted| BadVariable { name, wanted };

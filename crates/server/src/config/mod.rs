@@ -10,7 +10,6 @@ mod hidden;
 mod load;
 mod section;
 
-pub(crate) use check::BadSetting;
 pub(crate) use hidden::Hidden;
 pub(crate) use load::{ConfigError, Flags, load};
 pub(crate) use section::*;

@@ -55,11 +55,7 @@ async fn collect(mut body: Body, limit: usize, pause: Duration) -> Result<Bytes,
 }
 
 fn too_large(limit: usize) -> ApiError {
-    ApiError::limit(
-        ErrorCode::BodyTooLarge,
-        limit as u64,
-        format!("The body is larger than {limit} bytes"),
-    )
+    ApiError::limit(ErrorCode::BodyTooLarge, limit as u64, format!("The body is larger than {limit} bytes"))
 }
 
 fn too_slow() -> ApiError {

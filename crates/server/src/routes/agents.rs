@@ -4,7 +4,7 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolyard_protocol::{AgentId, AgentName, Timestamp};
+use toolyard_protocol::{AgentId, AgentName, Hash, Timestamp};
 use toolyard_runtime::check_agent;
 use toolyard_store::agents::{self, Agent, Upserted};
 use toolyard_store::{StoreError, audit};
@@ -28,8 +28,8 @@ pub(super) struct PutAgent {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AgentPut {
-    agent_id: String,
-    config_hash: String,
+    agent_id: AgentId,
+    config_hash: Hash,
     created: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct AgentPut {
 pub(super) struct AgentView {
     id: AgentId,
     name: AgentName,
-    config_hash: String,
+    config_hash: Hash,
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<Value>,
     created_at: Timestamp,
@@ -62,7 +62,7 @@ fn view(agent: Agent, config: Option<Value>) -> AgentView {
     AgentView {
         id: agent.id,
         name: agent.name,
-        config_hash: agent.hash.to_string(),
+        config_hash: agent.hash,
         config,
         created_at: agent.created_at,
         updated_at: agent.updated_at,
@@ -85,8 +85,8 @@ pub(super) async fn put(call: Call) -> Result<Response, Refusal> {
                 audit::write(tx, &tenant, &actor, "agent.put", agent.name.as_str(), hash).await?;
             }
             let created = done == Upserted::Created;
-            let body = json!({"agentId": agent.id, "configHash": agent.hash, "created": created});
-            Ok(Made { status: if created { 201 } else { 200 }, body })
+            let answer = AgentPut { agent_id: agent.id, config_hash: agent.hash, created };
+            Ok(Made { status: if created { 201 } else { 200 }, body: json!(answer) })
         })
     })
     .await
@@ -99,9 +99,9 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
     let rows: Vec<Agent> = call
         .store()
         .read::<_, StoreError, _>(move |tx| {
-            Box::pin(async move {
-                agents::list(tx, &tenant, after.as_ref().map(AgentName::as_str), limit).await
-            })
+            Box::pin(
+                async move { agents::list(tx, &tenant, after.as_ref().map(AgentName::as_str), limit).await },
+            )
         })
         .await?;
     let next = page::next(&rows, limit, |agent| agent.name.to_string());

@@ -4,8 +4,8 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolyard_protocol::Timestamp;
-use toolyard_store::audit::{self, Entry};
 use toolyard_store::StoreError;
+use toolyard_store::audit::{self, Entry};
 
 use super::call::Call;
 use super::{answer, page};

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolyard_protocol::{ClientId, EntityId, ErrorCode, Timestamp};
-use toolyard_store::clients::{self, Client};
 use toolyard_store::StoreError;
+use toolyard_store::clients::{self, Client};
 
 use super::call::Call;
 use super::{answer, page};

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::RequestPartsExt;
 use axum::extract::{Query, RawPathParams, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
-use axum::RequestPartsExt;
 use toolyard_protocol::{ErrorCode, KeyId, KeyKind, Principal, RunId, SpaceId, TenantId, Viewer};
 use toolyard_store::{StoreError, runs, spaces};
 
@@ -22,7 +22,12 @@ use crate::http::listen::Cut;
 use crate::http::{Refusal, body};
 
 /// Answers a request by its line of the table.
-pub(super) async fn dispatch(route: &Route, name: &'static str, app: Arc<App>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn dispatch(
+    route: &Route,
+    name: &'static str,
+    app: Arc<App>,
+    request: Request,
+) -> Result<Response, Refusal> {
     let handler = match &route.handler {
         Handler::Open(handler) => return handler(app).await,
         Handler::Keyed(handler) => handler,
@@ -100,23 +105,20 @@ async fn signed(
 
 /// Finds what the path names, within the caller's tenant, and what the caller
 /// is there. Another tenant's is not found; one's own without a seat is refused.
-async fn look(
-    app: &App,
-    principal: &Principal,
-    params: &HashMap<String, String>,
-) -> Result<Sight, Refusal> {
+async fn look(app: &App, principal: &Principal, params: &HashMap<String, String>) -> Result<Sight, Refusal> {
     if let Some(text) = params.get("space") {
         let missing = || Refusal::not_found("SmartSpace");
         let id = SpaceId::parse(text).map_err(|_| missing())?;
         let (tenant, asked) = (principal.tenant.clone(), id.clone());
         let found: Option<spaces::Space> = app
             .store
-            .read::<_, StoreError, _>(move |tx| Box::pin(async move { spaces::get(tx, &tenant, &asked).await }))
+            .read::<_, StoreError, _>(move |tx| {
+                Box::pin(async move { spaces::get(tx, &tenant, &asked).await })
+            })
             .await?;
         let space = found.ok_or_else(missing)?;
         let viewer = viewer(app, principal, Some(&id)).await?;
-        let viewer =
-            viewer.ok_or_else(|| Refusal::forbidden("Entity is not a member of this SmartSpace"))?;
+        let viewer = viewer.ok_or_else(|| Refusal::forbidden("Entity is not a member of this SmartSpace"))?;
         return Ok(Sight::Space(Box::new(space), viewer));
     }
     let missing = || Refusal::not_found("Run");

@@ -118,8 +118,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
 
 pub(super) async fn create_agent(call: Call) -> Result<Response, Refusal> {
     let NewAgentEntity { agent_id, external_id, display_name, metadata } = call.json()?;
-    let new =
-        NewEntity { kind: Kind::Agent, external_id, display_name, metadata, agent_id: Some(agent_id) };
+    let new = NewEntity { kind: Kind::Agent, external_id, display_name, metadata, agent_id: Some(agent_id) };
     insert(call, new).await
 }
 
@@ -154,7 +153,7 @@ async fn insert(call: Call, new: NewEntity) -> Result<Response, Refusal> {
                 created_at: tx.now().await?,
             };
             entities::insert(tx, &tenant, &entity).await?;
-            Ok(Made { status: 201, body: json!({"entity": view(entity)}) })
+            Ok(Made { status: 201, body: json!(OneEntity { entity: view(entity) }) })
         })
     })
     .await

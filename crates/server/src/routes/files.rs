@@ -34,7 +34,6 @@ pub(super) struct FileView {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneFile {
-    #[expect(dead_code, reason = "the shape of an answer that is written as JSON")]
     file: FileView,
 }
 
@@ -75,7 +74,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 bytes: file.bytes,
                 created_at: file.created_at,
             };
-            Ok(Made { status: 201, body: json!({"file": view}) })
+            Ok(Made { status: 201, body: json!(OneFile { file: view }) })
         })
     })
     .await

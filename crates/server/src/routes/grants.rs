@@ -61,7 +61,6 @@ pub(super) struct GrantView {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneGrant {
-    #[expect(dead_code, reason = "the shape of an answer that is written as JSON")]
     grant: GrantView,
 }
 
@@ -123,7 +122,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
             };
             grants::insert(tx, &tenant, &row).await?;
             audit::write(tx, &tenant, &actor, "grant.create", row.id.as_str(), Some(&row.tool)).await?;
-            Ok(Made { status: 201, body: json!({"grant": view(row)}) })
+            Ok(Made { status: 201, body: json!(OneGrant { grant: view(row) }) })
         })
     })
     .await

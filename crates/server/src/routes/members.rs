@@ -35,7 +35,6 @@ pub(super) struct MemberView {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneMember {
-    #[expect(dead_code, reason = "the shape of an answer that is written as JSON")]
     membership: MemberView,
 }
 
@@ -67,7 +66,7 @@ pub(super) async fn put(call: Call) -> Result<Response, Refusal> {
                 display_name: entity.display_name,
                 created_at: tx.now().await?,
             };
-            Ok(Made { status: 201, body: json!({"membership": view}) })
+            Ok(Made { status: 201, body: json!(OneMember { membership: view }) })
         })
     })
     .await

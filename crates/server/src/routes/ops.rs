@@ -36,7 +36,8 @@ pub(super) async fn ready(app: Arc<App>) -> Result<Response, Refusal> {
 
 /// Counters as Prometheus reads them.
 pub(super) async fn metrics(app: Arc<App>) -> Result<Response, Refusal> {
-    let counted = app.store.read::<_, StoreError, _>(move |tx| Box::pin(async move { runs::counts(tx).await }));
+    let counted =
+        app.store.read::<_, StoreError, _>(move |tx| Box::pin(async move { runs::counts(tx).await }));
     for (status, count) in counted.await? {
         // Exact up to 2^53 runs.
         metrics::gauge!("toolyard_runs", "status" => status).set(count as f64);
@@ -49,7 +50,3 @@ pub(super) async fn metrics(app: Arc<App>) -> Result<Response, Refusal> {
 pub(super) async fn document(_: Arc<App>) -> Result<Response, Refusal> {
     answer::json(200, &openapi::document())
 }
-
-/// A document of its own kind.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Document(#[schemars(with = "serde_json::Map<String, serde_json::Value>")] ());

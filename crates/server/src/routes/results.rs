@@ -3,7 +3,7 @@
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::{ApiError, CallId, ClientId, ErrorCode, RunId, ToolOutcome, Viewer};
 use toolyard_runtime::{Caller, ResultIn, Submitted};
@@ -54,7 +54,6 @@ pub(super) struct SpaceResults {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(dead_code, reason = "the shape of an answer that is written as JSON")]
 pub(super) struct ResultsTaken {
     success: bool,
     run_id: RunId,
@@ -130,7 +129,7 @@ async fn submit(
             },
         })
         .collect();
-    answer::json(200, &json!({"success": true, "runId": run, "results": taken}))
+    answer::json(200, &ResultsTaken { success: true, run_id: run, results: taken })
 }
 
 fn outcome(one: OneResult, id_name: &str) -> Result<ResultIn, Refusal> {

@@ -119,9 +119,9 @@ async fn rows(call: Call, space: Option<SpaceId>, viewer: Viewer) -> Result<Resp
     let rows: Vec<RunRow> = call
         .store()
         .read::<_, StoreError, _>(move |tx| {
-            Box::pin(async move {
-                runs::list(tx, &tenant, space.as_ref(), status, before.as_ref(), limit).await
-            })
+            Box::pin(
+                async move { runs::list(tx, &tenant, space.as_ref(), status, before.as_ref(), limit).await },
+            )
         })
         .await?;
     let next = page::next(&rows, limit, |run| run.id.to_string());
@@ -175,12 +175,11 @@ pub(super) async fn cancel(call: Call) -> Result<Response, Refusal> {
     let run = call.id("run", "Run", RunId::parse)?;
     let caller = caller(&call, &Viewer::secret());
     call.app.runtime.cancel(caller, run.clone(), reason).await?;
-    answer::json(200, &json!({"runId": run, "canceling": true}))
+    answer::json(200, &Canceling { run_id: run, canceling: true })
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(dead_code, reason = "the shape of an answer that is written as JSON")]
 pub(super) struct Canceling {
     run_id: RunId,
     canceling: bool,

@@ -98,7 +98,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 created_at: tx.now().await?,
             };
             spaces::insert(tx, &tenant, &space).await?;
-            Ok(Made { status: 201, body: json!({"smartSpace": view(space)}) })
+            Ok(Made { status: 201, body: json!(OneSpace { smart_space: view(space) }) })
         })
     })
     .await

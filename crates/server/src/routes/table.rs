@@ -5,7 +5,8 @@ use axum::http::Method;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, clients, entities, files, grants, keys, members, messages, ops, results, runs, spaces, waits,
+    agents, audit, clients, entities, files, grants, keys, members, messages, ops, results, runs, spaces,
+    waits,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -84,10 +85,15 @@ fn entity_routes() -> Vec<Route> {
             .takes::<entities::NewEntity>(BodyKind::Json)
             .gives::<entities::OneEntity>(201)
             .once(),
-        post("/api/entities/agent", Access::Secret, "Create an entity that plays an agent", entities::create_agent)
-            .takes::<entities::NewAgentEntity>(BodyKind::Json)
-            .gives::<entities::OneEntity>(201)
-            .once(),
+        post(
+            "/api/entities/agent",
+            Access::Secret,
+            "Create an entity that plays an agent",
+            entities::create_agent,
+        )
+        .takes::<entities::NewAgentEntity>(BodyKind::Json)
+        .gives::<entities::OneEntity>(201)
+        .once(),
         get("/api/entities", Access::Secret, "List entities", entities::list)
             .asks(&[LIMIT, BEFORE, ("type", "human, agent or system.")])
             .gives::<entities::EntityList>(200),
@@ -115,13 +121,23 @@ fn space_routes() -> Vec<Route> {
             .takes::<spaces::PatchSpace>(BodyKind::Json)
             .gives::<spaces::OneSpace>(200),
         delete("/api/smart-spaces/{space}", Access::Secret, "Remove a space and all of it", spaces::delete),
-        post("/api/smart-spaces/{space}/members", Access::Secret, "Add a member, or change its role", members::put)
-            .takes::<members::NewMember>(BodyKind::Json)
-            .gives::<members::OneMember>(201)
-            .once(),
+        post(
+            "/api/smart-spaces/{space}/members",
+            Access::Secret,
+            "Add a member, or change its role",
+            members::put,
+        )
+        .takes::<members::NewMember>(BodyKind::Json)
+        .gives::<members::OneMember>(201)
+        .once(),
         get("/api/smart-spaces/{space}/members", Access::Member, "List members", members::list)
             .gives::<members::MemberList>(200),
-        delete("/api/smart-spaces/{space}/members/{entity}", Access::Secret, "Remove a member", members::delete),
+        delete(
+            "/api/smart-spaces/{space}/members/{entity}",
+            Access::Secret,
+            "Remove a member",
+            members::delete,
+        ),
     ]
 }
 
@@ -149,9 +165,14 @@ fn conversation_routes() -> Vec<Route> {
         get("/api/smart-spaces/{space}/stream", Access::Member, "Follow a space", runs::stream_space)
             .asks(STREAM)
             .media("text/event-stream"),
-        post("/api/smart-spaces/{space}/tool-results", Access::Member, "Hand in a tool result", results::for_space)
-            .takes::<results::SpaceResults>(BodyKind::Results)
-            .gives::<results::ResultsTaken>(200),
+        post(
+            "/api/smart-spaces/{space}/tool-results",
+            Access::Member,
+            "Hand in a tool result",
+            results::for_space,
+        )
+        .takes::<results::SpaceResults>(BodyKind::Results)
+        .gives::<results::ResultsTaken>(200),
     ]
 }
 

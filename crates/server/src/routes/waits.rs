@@ -3,8 +3,9 @@
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolyard_dialects::native::WaitView;
+
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::wait::{WaitKind, may_answer};
 use toolyard_protocol::{ApiError, ClientId, RunId, SpaceId, Timestamp, Viewer, WaitId};
@@ -98,9 +99,9 @@ async fn list_kind(call: Call, kind: Option<WaitKind>) -> Result<Response, Refus
     let rows: Vec<WaitRow> = call
         .store()
         .read::<_, StoreError, _>(move |tx| {
-            Box::pin(async move {
-                waits::list_open(tx, &tenant, run.as_ref(), space.as_ref(), kind, limit).await
-            })
+            Box::pin(
+                async move { waits::list_open(tx, &tenant, run.as_ref(), space.as_ref(), kind, limit).await },
+            )
         })
         .await?;
     let mut seen = Vec::new();
@@ -170,18 +171,14 @@ pub(super) async fn claim(call: Call) -> Result<Response, Refusal> {
 pub(super) async fn answer(call: Call) -> Result<Response, Refusal> {
     let given: AnswerWait = call.json()?;
     let (wait, viewer) = find(&call).await?;
-    let caller = Caller {
-        tenant: call.tenant().clone(),
-        viewer,
-        actor: Actor::caller(&call.principal, None),
-    };
+    let caller =
+        Caller { tenant: call.tenant().clone(), viewer, actor: Actor::caller(&call.principal, None) };
     call.app.runtime.answer(caller, wait.clone(), decided(given)?).await?;
-    answer::json(200, &json!({"waitId": wait, "answered": true}))
+    answer::json(200, &Answered { wait_id: wait, answered: true })
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(dead_code, reason = "the shape of an answer that is written as JSON")]
 pub(super) struct Answered {
     wait_id: WaitId,
     answered: bool,

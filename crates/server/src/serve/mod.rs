@@ -75,13 +75,8 @@ pub(crate) async fn serve(config: Config) -> Result<(), ServeError> {
     banner::show(&app, bound, &made);
     app.tasks.spawn("agents", agents_dir::watch(app.clone()));
 
-    let accepting = listen::accept(
-        listener,
-        router(&app),
-        &app.config.limits,
-        app.tasks.clone(),
-        app.shutdown.clone(),
-    );
+    let accepting =
+        listen::accept(listener, router(&app), &app.config.limits, app.tasks.clone(), app.shutdown.clone());
     tokio::select! {
         () = accepting => {}
         () = signals::stop() => tracing::info!("stopping"),

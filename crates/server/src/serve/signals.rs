@@ -20,7 +20,8 @@ pub(super) async fn stop() {
 #[cfg(unix)]
 async fn one() {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
         tracing::error!("signals cannot be heard; the gateway ends only by kill");
         return std::future::pending().await;
     };

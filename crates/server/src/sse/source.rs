@@ -138,13 +138,8 @@ async fn page_of_run(
 ) -> Result<(Vec<Item>, bool), StoreError> {
     let logged = log::read(tx, tenant, run, after, limits::LOG_PAGE).await?;
     let more = logged.len() >= limits::LOG_PAGE as usize;
-    let item = |l: log::Logged| Item::Event {
-        pos: l.seq,
-        run: run.clone(),
-        seq: l.seq,
-        at: l.at,
-        event: l.event,
-    };
+    let item =
+        |l: log::Logged| Item::Event { pos: l.seq, run: run.clone(), seq: l.seq, at: l.at, event: l.event };
     Ok((logged.into_iter().map(item).collect(), more))
 }
 

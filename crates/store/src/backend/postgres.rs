@@ -50,6 +50,7 @@ impl Postgres {
         let mut transaction = self.pool.begin().await.map_err(StoreError::from)?;
         let mut tx = Tx::postgres(&mut transaction);
         let value = op(&mut tx).await?;
+        let value = tx.whole(value)?;
         let touched = std::mem::take(&mut tx.touched);
         for news in &touched {
             notify(&mut tx, news).await?;

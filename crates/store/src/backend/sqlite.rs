@@ -83,15 +83,16 @@ impl Sqlite {
             let reply = Box::new(move |committed: Result<(), StoreError>| {
                 let whole = match committed {
                     Ok(()) => result,
-                    // The operation's own refusal stands whatever became of the group.
-                    Err(lost) => result.and_then(|_| Err(E::from(lost))),
+                    // A refusal counts no more than a success: it may rest on what a
+                    // neighbour wrote, and that is lost too.
+                    Err(lost) => Err(E::from(lost)),
                 };
                 let _ = answer.send(whole);
             });
             Ran { touched, reply }
         });
         self.writer.send(job).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())?
+        answered.await.map_err(|_| not_run())?
     }
 
     pub(crate) async fn read<T, E, F>(&self, op: F) -> Result<T, E>
@@ -107,7 +108,7 @@ impl Sqlite {
         });
         let i = self.next_reader.fetch_add(1, Ordering::Relaxed) % self.readers.len();
         self.readers[i].send(job).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())?
+        answered.await.map_err(|_| not_run())?
     }
 
     /// Lets queued writes finish, then closes the files.
@@ -122,6 +123,10 @@ impl Sqlite {
 
 fn gone() -> StoreError {
     StoreError::Unavailable("the database is closed".into())
+}
+
+fn not_run() -> StoreError {
+    StoreError::Unavailable("the operation did not come to its end".into())
 }
 
 fn take_lock(folder: &Path) -> Result<File, OpenError> {
@@ -187,7 +192,8 @@ fn spawn_writer(
     threads.push(thread("sqlite-write".to_owned(), move || {
         let mut group = Vec::with_capacity(GROUP);
         loop {
-            if jobs.blocking_recv_many(&mut group, GROUP) == 0 {
+            // What a lost group did not come to is the next group.
+            if group.is_empty() && jobs.blocking_recv_many(&mut group, GROUP) == 0 {
                 return;
             }
             commit_group(&mut conn, &mut group, clock.now(), &feed);
@@ -198,9 +204,10 @@ fn spawn_writer(
 
 fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, feed: &Feed) {
     let mut ran = Vec::with_capacity(group.len());
+    let mut waiting = std::mem::take(group).into_iter();
     let begun = conn.execute_batch("BEGIN IMMEDIATE").map_err(StoreError::from);
     let outcome = begun.and_then(|()| {
-        for job in group.drain(..) {
+        for job in waiting.by_ref() {
             ran.push(job(conn, now));
             crate::failpoint!("group.mid_savepoint");
             // SQLITE_FULL ends the whole transaction on its own. What follows
@@ -230,9 +237,12 @@ fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, fee
                 | StoreError::Undecodable(_)
                 | StoreError::Broken(_) => StoreError::Unavailable(text.clone().into()),
             };
+            // The rest is tried again. If not even BEGIN worked nothing ran: then all are
+            // dropped, and their callers hear "unavailable".
+            if !ran.is_empty() {
+                group.extend(waiting);
+            }
             ran.into_iter().for_each(|done| (done.reply)(Err(again())));
-            // Jobs that did not run are dropped: their callers hear "unavailable".
-            group.clear();
         }
     }
 }
@@ -247,7 +257,7 @@ where
     }
     let ran = std::panic::catch_unwind(AssertUnwindSafe(|| {
         let mut tx = Tx::sqlite(conn, now);
-        let result = poll_once(op(&mut tx));
+        let result = poll_once(op(&mut tx)).and_then(|value| tx.whole(value).map_err(E::from));
         (result, tx.touched)
     }));
     let (result, touched) = ran.unwrap_or_else(|_| {

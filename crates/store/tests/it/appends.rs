@@ -114,6 +114,21 @@ pub(crate) async fn worker_append_after_hand_back_is_fenced(home: &Home) {
     assert_eq!((row.status, row.owner), (RunStatus::Queued, None));
 }
 
+/// The worker has nothing to say and lets go: the log does not move.
+pub(crate) async fn a_run_is_parked_without_an_event(home: &Home) {
+    let node = owner("a");
+    let line = Line::running(home, None, &node).await;
+    assert!(!line.park(2, &node, cast::parked()).await);
+    assert!(!line.park(1, &owner("b"), cast::parked()).await);
+    assert!(line.park(1, &node, cast::parked()).await);
+    assert!(!line.park(1, &node, cast::parked()).await, "once");
+    let row = line.row().await;
+    assert_eq!((row.owner, row.last_seq), (None, 2));
+    assert_eq!((row.status, row.reason), (RunStatus::WaitingTool, Some(PauseReason::Client)));
+    let refused = line.append(&node, 1, 2, vec![cast::news()], cast::going_on()).await;
+    assert!(matches!(refused, Err(AppendError::Fenced { held: 1 })), "{refused:?}");
+}
+
 /// A restarted node has the same name: only its incarnation tells it apart.
 pub(crate) async fn worker_append_of_an_earlier_life_of_the_node_is_fenced(home: &Home) {
     let (earlier, later) = (cast::life("a", "first"), cast::life("a", "second"));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use toolyard_protocol::RunId;
 use toolyard_protocol::run::RunStatus;
+use toolyard_store::log::AppendError;
 use toolyard_store::runs::{Claimed, Owner};
 use toolyard_store::{Store, StoreError, nodes, runs};
 
@@ -121,6 +122,56 @@ pub(crate) async fn a_handed_back_run_is_claimed_without_a_recovery(home: &Home)
     let taken = claim(home, &owner("b"), 10).await;
     assert_eq!(ids(&taken), [line.run.id]);
     assert_eq!((taken[0].recovered, taken[0].recoveries), (false, 0));
+}
+
+/// Row D16: a try that failed counts like a crash.
+pub(crate) async fn a_run_that_is_given_up_is_claimed_as_a_recovery(home: &Home) {
+    let node = owner("a");
+    let line = Line::running(home, None, &node).await;
+    assert!(!line.give_up(2, &node, 0).await, "another epoch gives nothing up");
+    assert!(!line.give_up(1, &owner("b"), 0).await, "nor does another node");
+    assert!(line.give_up(1, &node, 0).await);
+    let refused = line.append(&node, 1, 2, vec![cast::news()], cast::going_on()).await;
+    assert!(matches!(refused, Err(AppendError::Fenced { held: 1 })), "{refused:?}");
+
+    // A fact in between must not take the next try away.
+    line.fact(vec![cast::news()], Waking::No).await;
+    let taken = claim(home, &node, 10).await;
+    assert_eq!(ids(&taken), std::slice::from_ref(&line.run.id));
+    assert_eq!((taken[0].epoch, taken[0].recovered, taken[0].recoveries), (2, true, 1));
+    assert_eq!(line.row().await.status, RunStatus::Running);
+    assert_eq!(claim(home, &node, 10).await, [], "it is taken once");
+}
+
+/// A node whose heartbeat is late still has its runs in hand: they are not
+/// given to it a second time, neither the old ones nor those it just took.
+pub(crate) async fn a_late_node_is_not_given_its_own_runs_again(home: &Home) {
+    let late = owner("late");
+    register(home, &late, 0).await;
+    let held = Line::running(home, None, &late).await;
+    let waiting = queued(home).await;
+    let taken = claim(home, &late, 10).await;
+    assert_eq!(ids(&taken), [waiting.run.id]);
+    assert_eq!(held.row().await.epoch, 1);
+    assert_eq!(claim(home, &owner("next"), 10).await.len(), 2, "others may take them");
+}
+
+pub(crate) async fn an_idle_node_learns_by_reading_that_nothing_is_there(home: &Home) {
+    let node = owner("a");
+    register(home, &node, LIVE_MS).await;
+    let claimable = async || tx!(home, read, [], |tx| runs::claimable(tx).await);
+    let mine = Line::running(home, None, &node).await;
+    Line::parked(home, None, &node).await;
+    assert!(!claimable().await);
+    queued(home).await;
+    assert!(claimable().await, "the queue");
+    claim(home, &node, 10).await;
+    assert!(!claimable().await);
+    Line::running(home, None, &owner("dead")).await;
+    assert!(claimable().await, "an orphan");
+    claim(home, &node, 10).await;
+    assert!(mine.give_up(1, &node, 3_600_000).await);
+    assert!(!claimable().await, "a run that rests");
 }
 
 /// Row D3: two nodes, 200 runs.

@@ -219,6 +219,25 @@ pub(crate) async fn members_join_change_role_and_leave(home: &Home) {
     assert_eq!(role().await, None);
 }
 
+pub(crate) async fn agents_of_a_space_are_members_that_play_one(home: &Home) {
+    let (tenant, space) = with_space(home).await;
+    let (_, elsewhere) = with_space(home).await;
+    let mut nameless = entity(EntityKind::Agent, None);
+    nameless.agent = None;
+    let cast = [entity(EntityKind::Agent, None), entity(EntityKind::Human, None), nameless];
+    let absent = entity(EntityKind::Agent, None);
+    for (entity, space) in cast.iter().map(|e| (e, &space)).chain([(&absent, &elsewhere)]) {
+        tx!(home, write, [tenant, space, entity], |tx| {
+            entities::insert(tx, &tenant, &entity).await?;
+            spaces::put_member(tx, &tenant, &space, &entity.id, Role::Member).await
+        });
+    }
+    let found = tx!(home, read, [tenant, space], |tx| spaces::agents_in(tx, &tenant, &space).await);
+    let mut expected = [(cast[0].id.clone(), cast[0].agent.clone()), (cast[2].id.clone(), None)];
+    expected.sort();
+    assert_eq!(found, expected);
+}
+
 fn entity(kind: EntityKind, external: Option<&str>) -> Entity {
     Entity {
         id: EntityId::mint(),

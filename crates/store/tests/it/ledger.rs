@@ -285,6 +285,21 @@ pub(crate) async fn open_waits_are_listed_by_run_space_and_kind(home: &Home) {
     assert_eq!(none, []);
 }
 
+/// A run that cannot be folded any more ends without saying how its calls ended.
+pub(crate) async fn all_waits_of_a_run_close_at_once(home: &Home) {
+    let node = owner("a");
+    let (line, _) = Line::parked(home, None, &node).await;
+    let (neighbour, _) = Line::parked(home, None, &node).await;
+    let (tenant, run) = (line.run.tenant.clone(), line.run.id.clone());
+    tx!(home, write, [tenant, run], |tx| {
+        let row = runs::lock(tx, &tenant, &run).await?.unwrap();
+        waits::close_all(tx, &row).await
+    });
+    assert_eq!(line.open_waits().await, []);
+    assert_eq!(line.waits().await[0].ended_seq, Some(6), "by the event that follows");
+    assert_eq!(neighbour.open_waits().await.len(), 1);
+}
+
 /// A wait of a child's run is answered under its root.
 pub(crate) async fn waits_name_the_root_of_their_tree(home: &Home) {
     let (node, tenant) = (owner("a"), cast::tenant());

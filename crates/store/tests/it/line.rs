@@ -112,6 +112,28 @@ impl Line {
             .unwrap()
     }
 
+    pub(crate) async fn give_up(&self, epoch: i64, owner: &Owner, retry_ms: u64) -> bool {
+        let (tenant, run, owner) = (self.run.tenant.clone(), self.run.id.clone(), owner.clone());
+        self.store
+            .write(move |tx| {
+                Box::pin(async move { runs::give_up(tx, &tenant, &run, epoch, &owner, retry_ms).await })
+            })
+            .await
+            .map_err(|e: StoreError| e)
+            .unwrap()
+    }
+
+    pub(crate) async fn park(&self, epoch: i64, owner: &Owner, after: After) -> bool {
+        let (tenant, run, owner) = (self.run.tenant.clone(), self.run.id.clone(), owner.clone());
+        self.store
+            .write(move |tx| {
+                Box::pin(async move { runs::park(tx, &tenant, &run, epoch, &owner, &after).await })
+            })
+            .await
+            .map_err(|e: StoreError| e)
+            .unwrap()
+    }
+
     pub(crate) async fn row(&self) -> RunRow {
         let (tenant, run) = self.key();
         self.store

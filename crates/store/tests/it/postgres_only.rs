@@ -7,13 +7,15 @@ use tokio::time::timeout;
 use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{ClientId, SpaceId, WaitId};
 use toolyard_store::{
-    DatabaseUrl, OpenError, Settings, Store, StoreError, known_version, log, messages, runs, spaces, waits,
+    DatabaseUrl, OpenError, Settings, Store, StoreError, Tx, known_version, log, messages, runs, spaces,
+    waits,
 };
 
 use crate::cast::{self, owner};
 use crate::home::{Home, tell_on_postgres, tx};
 use crate::line::{Line, Waking};
 use crate::server;
+use crate::world::census;
 
 /// Longer than any of this takes; only a broken build waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -113,8 +115,7 @@ async fn a_claim_with_a_message_and_a_result_do_not_deadlock() {
                 assert!(waits::claim(tx, &tenant, &run, &wait, &client, now).await?);
                 claimed.send(()).unwrap();
                 // Until the result waits for this transaction.
-                let blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted";
-                while tx.one(blocked, &[], |r| r.int(0)).await? == Some(0) {}
+                until_somebody_waits(tx).await?;
                 messages::insert(tx, &tenant, &space, cast::message("mine")).await
             })
         };
@@ -131,6 +132,79 @@ async fn a_claim_with_a_message_and_a_result_do_not_deadlock() {
         assert_eq!(message.unwrap().seq, 6);
         assert_eq!(result.unwrap().seq, 6);
         drop(line);
+        home
+    })
+    .await;
+}
+
+/// Waits until some transaction of this database is held up by another.
+async fn until_somebody_waits(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    let blocked = "SELECT count(*) FROM pg_stat_activity \
+                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while tx.one(blocked, &[], |r| r.int(0)).await? == Some(0) {}
+    Ok(())
+}
+
+/// A result that holds its run and a deletion of the space wait for each
+/// other in one direction only.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_space_and_a_result_do_not_deadlock() {
+    tell_on_postgres(async |home: Home| {
+        let (tenant, space) = (cast::tenant(), SpaceId::mint());
+        tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+        let (line, call) = Line::parked(&home, Some(&space), &owner("a")).await;
+        let run = line.run.id.clone();
+        let (locked, locks) = tokio::sync::oneshot::channel();
+        let returning = async {
+            tx!(home, try_write, [tenant, run, call], |tx| {
+                let row = runs::lock(tx, &tenant, &run).await?.unwrap();
+                locked.send(()).unwrap();
+                until_somebody_waits(tx).await?;
+                let result = cast::returned(&call, json!(1));
+                log::append_fact(tx, &row, &[result], log::Wake::No).await
+            })
+        };
+        let deleting = async {
+            locks.await.unwrap();
+            tx!(home, try_write, [tenant, space], |tx| spaces::delete(tx, &tenant, &space).await)
+        };
+        let (result, deleted) =
+            timeout(PATIENCE, Box::pin(async { futures::join!(returning, deleting) })).await.unwrap();
+        assert_eq!(result.unwrap().seq, 6);
+        assert!(deleted.unwrap());
+        drop(line);
+        home
+    })
+    .await;
+}
+
+/// A run that is born while its space is deleted is deleted with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_space_leaves_no_run_that_was_just_born() {
+    tell_on_postgres(async |home: Home| {
+        let (tenant, space) = (cast::tenant(), SpaceId::mint());
+        let before = census(&home).await;
+        tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+        let new = cast::new_run(&tenant, Some(&space));
+        let (born, births) = tokio::sync::oneshot::channel();
+        let starting = async {
+            tx!(home, try_write, [tenant, space, new], |tx| {
+                messages::insert(tx, &tenant, &space, cast::message("go")).await?;
+                let row = runs::insert(tx, &new, None).await?;
+                log::append_fact(tx, &row, &[cast::created(&new)], log::Wake::No).await?;
+                born.send(()).unwrap();
+                until_somebody_waits(tx).await
+            })
+        };
+        let deleting = async {
+            births.await.unwrap();
+            tx!(home, try_write, [tenant, space], |tx| spaces::delete(tx, &tenant, &space).await)
+        };
+        let (started, deleted) =
+            timeout(PATIENCE, Box::pin(async { futures::join!(starting, deleting) })).await.unwrap();
+        started.unwrap();
+        assert!(deleted.unwrap());
+        assert_eq!(census(&home).await, before);
         home
     })
     .await;
@@ -216,6 +290,6 @@ async fn a_cut_connection_is_unavailable_and_the_next_call_works() {
     .await;
 }
 
-async fn messages_of_nobody(tx: &mut toolyard_store::Tx<'_>) -> Result<(), StoreError> {
+async fn messages_of_nobody(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     toolyard_store::outbox::put(tx, &cast::tenant(), "lost", "note", &json!(null)).await
 }

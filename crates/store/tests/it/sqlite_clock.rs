@@ -87,16 +87,19 @@ async fn the_queue_is_first_come_first_served() {
     home.end().await;
 }
 
-/// A step backwards of the machine's clock must not strand what is queued.
 #[tokio::test]
-async fn a_queued_run_is_claimed_also_when_the_clock_steps_back() {
+async fn a_run_that_is_given_up_rests_until_its_next_try() {
     let home = Home::on_sqlite().await;
-    let run = cast::new_run(&cast::tenant(), None);
-    let line = Line::begun(&home, run, None).await;
-    home.clock.advance(-600_000);
-    let node = owner("a");
-    let taken = tx!(home, write, [node], |tx| runs::claim(tx, &node, 10).await);
-    assert_eq!(taken.len(), 1);
+    let (node, heir) = (owner("a"), owner("heir"));
+    let line = Line::running(&home, None, &node).await;
+    assert!(line.give_up(1, &node, 5000).await);
+    let claim = async || tx!(home, write, [heir], |tx| runs::claim(tx, &heir, 10).await).len();
+    home.clock.advance(4999);
+    assert_eq!(claim().await, 0);
+    line.fact(vec![cast::news()], Waking::No).await;
+    assert_eq!(claim().await, 0);
+    home.clock.advance(1);
+    assert_eq!(claim().await, 1);
     drop(line);
     home.end().await;
 }

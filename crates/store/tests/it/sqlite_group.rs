@@ -147,6 +147,7 @@ async fn a_refusal_inside_a_lost_group_is_not_believed() {
     }
     assert_eq!(line.row().await.last_seq, 2);
     append().await.unwrap();
+    drop(line);
     home.end().await;
 }
 

@@ -59,6 +59,7 @@ async fn seen(
         ("spaces::get", one(spaces::get(tx, t, &world.space).await?.is_some())),
         ("spaces::list", spaces::list(tx, t, None, None, 100).await?.len()),
         ("spaces::list of member", spaces::list(tx, t, Some(&world.entity), None, 100).await?.len()),
+        ("spaces::agents_in", spaces::agents_in(tx, t, &world.space).await?.len()),
         ("spaces::members", spaces::members(tx, t, &world.space).await?.len()),
         ("spaces::role", one(spaces::role(tx, t, &world.space, &world.entity).await?.is_some())),
         ("waits::of_run", waits::of_run(tx, t, run).await?.len()),

@@ -84,6 +84,10 @@ async fn talk(home: &Home, tenant: &TenantId, space: &SpaceId, entity: &Entity) 
             spaces::insert(tx, &tenant, &cast::space(&space)).await?;
             entities::insert(tx, &tenant, &entity).await?;
             spaces::put_member(tx, &tenant, &space, &entity.id, Role::Admin).await?;
+            let robot =
+                Entity { id: EntityId::mint(), kind: EntityKind::Agent, external_id: None, ..entity.clone() };
+            entities::insert(tx, &tenant, &robot).await?;
+            spaces::put_member(tx, &tenant, &space, &robot.id, Role::Member).await?;
             let mut hello = cast::message("hello");
             hello.entity = Some(entity.id);
             Ok(messages::insert(tx, &tenant, &space, hello).await?.id)

@@ -1,0 +1,142 @@
+//! The gateway's native protocol with a secret key: POST a message, follow the
+//! run's stream, POST the result of the client's tool while it stays open.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use hyper::header::{HeaderMap, HeaderValue};
+use serde_json::{Value, json};
+
+use super::{Seat, accepted, body, read_json, text_at};
+use crate::drive::DriveError;
+use crate::drive::errand::{Errand, Watch};
+use crate::frames::Frames;
+use crate::http::Peer;
+
+/// The key of the gateways that this rig starts.
+pub const SECRET_KEY: &str = "sk_bench_0123456789abcdef0123456789abcdef";
+
+#[derive(Debug)]
+pub struct Native {
+    peer: Arc<Peer>,
+    human: String,
+    agent: String,
+}
+
+impl Native {
+    /// Stores the agent and the two entities that all conversations share.
+    pub async fn prepare(server: SocketAddr) -> Result<Self, DriveError> {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-secret-key", HeaderValue::from_static(SECRET_KEY));
+        let peer = Peer::new(server, headers);
+        let config = json!({
+            "agent": {"name": "bench", "system": "You are a helpful assistant."},
+            "model": {"provider": "mock", "name": "mock"},
+            "tools": [
+                {
+                    "name": "get_time",
+                    "description": "The current time.",
+                    "inputSchema": {"type": "object", "properties": {}},
+                    "executionType": "basic",
+                    "execution": {"mode": "static", "output": {"time": "12:00"}},
+                },
+                {
+                    "name": "read_screen",
+                    "description": "What the user sees.",
+                    "inputSchema": {"type": "object", "properties": {}},
+                },
+            ],
+        });
+        let answer = peer.post("/api/agents", body(&json!({"config": config}))).await?;
+        read_json("the agent", answer).await?;
+        let human = json!({"type": "human", "displayName": "Ada"});
+        let human = read_json("the user", peer.post("/api/entities", body(&human)).await?).await?;
+        let agent = json!({"agentId": "bench", "displayName": "Bench"});
+        let agent = read_json("the agent", peer.post("/api/entities/agent", body(&agent)).await?).await?;
+        Ok(Self {
+            peer,
+            human: text_at("the user", &human, "/entity/id")?,
+            agent: text_at("the agent", &agent, "/entity/id")?,
+        })
+    }
+
+    pub async fn seat(&self) -> Result<Seat, DriveError> {
+        let space = self.peer.post("/api/smart-spaces", body(&json!({}))).await?;
+        let space = read_json("a space", space).await?;
+        let space = text_at("a space", &space, "/smartSpace/id")?;
+        let path = format!("/api/smart-spaces/{space}/members");
+        for entity in [&self.human, &self.agent] {
+            let member = self.peer.post(&path, body(&json!({"entityId": entity}))).await?;
+            read_json("a member", member).await?;
+        }
+        Ok(Seat(space))
+    }
+
+    pub async fn add_history(&self, seat: &Seat, text: &str) -> Result<(), DriveError> {
+        let path = format!("/api/smart-spaces/{}/messages", seat.0);
+        let message = json!({"content": text, "entityId": self.human, "triggerAgents": false});
+        read_json("a message", self.peer.post(&path, body(&message)).await?).await?;
+        Ok(())
+    }
+
+    pub async fn run(&self, seat: &Seat, errand: &Errand) -> Result<Watch, DriveError> {
+        let path = format!("/api/smart-spaces/{}/messages", seat.0);
+        let message = body(&json!({"content": errand.prompt(), "entityId": self.human}));
+        let mut watch = Watch::start();
+        let posted = read_json("a message", self.peer.post(&path, message).await?).await?;
+        let run = text_at("the run", &posted, "/runs/0/runId")?;
+        let stream = self.peer.get(&format!("/api/runs/{run}/stream")).await?;
+        let mut stream = accepted("the stream", stream).await?;
+        let (mut frames, mut completed) = (Frames::default(), false);
+        while let Some(bytes) = stream.next().await? {
+            watch.read(&bytes);
+            frames.push(&bytes);
+            let mut calls = Vec::new();
+            while let Some(event) = frames.next_event() {
+                match event.name {
+                    "text-delta" => watch.live += 1,
+                    "tool-input-available" => calls.extend(client_call(event.data)?),
+                    "run.waiting_tool" if errand.abandon => {
+                        watch.pause();
+                        return watch.end(errand);
+                    }
+                    "run.completed" => completed = true,
+                    "run.failed" | "run.canceled" => {
+                        return Err(DriveError::Failed(event.data.to_owned()));
+                    }
+                    _ => {}
+                }
+            }
+            if completed {
+                watch.finish();
+            }
+            if errand.abandon {
+                continue;
+            }
+            for call in calls {
+                watch.pause();
+                self.send_result(&run, &call).await?;
+            }
+        }
+        if !completed {
+            return Err(DriveError::Failed("the stream ended before the run".to_owned()));
+        }
+        watch.end(errand)
+    }
+
+    async fn send_result(&self, run: &str, call: &str) -> Result<(), DriveError> {
+        let path = format!("/api/runs/{run}/tool-results");
+        let result = json!({"callId": call, "result": {"screen": "a page"}});
+        read_json("a result", self.peer.post(&path, body(&result)).await?).await?;
+        Ok(())
+    }
+}
+
+/// The call, if it is this client's to run.
+fn client_call(data: &str) -> Result<Option<String>, DriveError> {
+    let call: Value = serde_json::from_str(data).unwrap_or_default();
+    if call.pointer("/executionTarget").and_then(Value::as_str) != Some("client") {
+        return Ok(None);
+    }
+    text_at("a call", &call, "/toolCallId").map(Some)
+}

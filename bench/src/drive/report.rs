@@ -1,0 +1,114 @@
+//! Figures of all rounds, as tables for people and JSON for programs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::DriveError;
+use super::goals::{Judged, judge};
+use super::stats::median;
+use super::target::Target;
+
+type ByTarget = BTreeMap<Target, BTreeMap<&'static str, Vec<f64>>>;
+
+/// Values by scenario, server and figure; one per round.
+#[derive(Debug, Default)]
+pub(super) struct Figures(BTreeMap<String, ByTarget>);
+
+impl Figures {
+    pub(super) fn note(&mut self, scenario: &str, target: Target, figure: &'static str, value: f64) {
+        let targets = self.0.entry(scenario.to_owned()).or_default();
+        targets.entry(target).or_default().entry(figure).or_default().push(value);
+    }
+
+    /// The median over the rounds.
+    pub(super) fn get(&self, scenario: &str, target: Target, figure: &str) -> Option<f64> {
+        self.0.get(scenario)?.get(&target)?.get(figure).map(|values| median(values))
+    }
+
+    fn tables(&self) -> String {
+        let mut text = String::new();
+        for (scenario, targets) in &self.0 {
+            let mut columns: Vec<&str> = targets.values().flat_map(|f| f.keys().copied()).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            let rows = targets.keys().map(|target| {
+                let cell = |c: &&str| self.get(scenario, *target, c).map_or("-".to_owned(), number);
+                let cells = columns.iter().map(cell);
+                std::iter::once(target.name().to_owned()).chain(cells).collect()
+            });
+            let head: Vec<&str> = std::iter::once("server").chain(columns.iter().copied()).collect();
+            // Writing into a text cannot fail.
+            let _ = writeln!(text, "### {scenario}\n\n{}", table(&head, rows.collect()));
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let mut all = serde_json::Map::new();
+        for (scenario, targets) in &self.0 {
+            let mut of_scenario = serde_json::Map::new();
+            for (target, figures) in targets {
+                let medians: BTreeMap<_, _> =
+                    figures.iter().map(|(name, values)| (*name, median(values))).collect();
+                of_scenario.insert(target.name().to_owned(), json!({"median": medians, "rounds": figures}));
+            }
+            all.insert(scenario.clone(), Value::Object(of_scenario));
+        }
+        Value::Object(all)
+    }
+}
+
+/// A number with about three digits that mean something.
+fn number(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
+    let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
+    for row in rows {
+        let _ = writeln!(text, "| {} |", row.join(" | "));
+    }
+    text
+}
+
+fn goal_table(judged: &[Judged]) -> String {
+    let row = |goal: &Judged| {
+        let measured = goal.measured.map_or("not measured".to_owned(), number);
+        let verdict = match goal.holds() {
+            Some(true) => "holds",
+            Some(false) => "MISSED",
+            None => "-",
+        };
+        vec![goal.what.to_owned(), measured, format!("{} {}", goal.sign(), number(goal.bound)), verdict.to_owned()]
+    };
+    table(&["goal", "measured", "bound", "verdict"], judged.iter().map(row).collect())
+}
+
+/// Prints the tables and writes `latest.json` and `latest.md`.
+pub(super) fn publish(figures: &Figures, conditions: &Value, folder: &Path) -> Result<(), DriveError> {
+    let judged = judge(figures);
+    let goals: Vec<Value> = judged
+        .iter()
+        .map(|g| json!({"goal": g.what, "measured": g.measured, "bound": g.bound, "holds": g.holds()}))
+        .collect();
+    let text = format!(
+        "# Measured side by side\n\nCompare columns within this page only: times move from machine to machine.\n\nConditions: `{conditions}`\n\n## Goals\n\n{}\n## Figures (medians of the rounds)\n\n{}",
+        goal_table(&judged),
+        figures.tables()
+    );
+    println!("{text}");
+    let whole = json!({"conditions": conditions, "goals": goals, "figures": figures.json()});
+    let whole = serde_json::to_string_pretty(&whole).unwrap_or_default();
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(folder.join("latest.md"), text))
+        .and_then(|()| fs::write(folder.join("latest.json"), whole + "\n"))
+        .map_err(|e| DriveError::File(folder.display().to_string(), e))
+}

@@ -1,0 +1,133 @@
+//! `toolyard key`: a tenant is born with its first key.
+
+use clap::{Subcommand, ValueEnum};
+use serde_json::{Value, json};
+use toolyard_protocol::{Hash, KeyId, KeyKind, TenantId};
+use toolyard_store::{Store, StoreError, audit, keys};
+
+use super::reach::{Reach, reach};
+use super::{CliError, Common, print};
+use crate::auth::new_key;
+use crate::config::Config;
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Kind {
+    Secret,
+    Public,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Key {
+    /// Make a key and print it, once.
+    Create {
+        #[arg(long, default_value = "default")]
+        tenant: String,
+        #[arg(long, value_enum)]
+        kind: Kind,
+        #[arg(long, default_value = "")]
+        label: String,
+    },
+    /// List keys, without the keys themselves.
+    List {
+        #[arg(long)]
+        tenant: Option<String>,
+    },
+    /// Revoke a key: it is refused within a second.
+    Revoke {
+        id: String,
+        #[arg(long, default_value = "default")]
+        tenant: String,
+    },
+}
+
+fn tenant_of(text: &str) -> Result<TenantId, CliError> {
+    TenantId::parse(text).map_err(|e| CliError::said(e.to_string()))
+}
+
+pub(super) async fn obey(command: Key, common: &Common, config: &Config) -> Result<(), CliError> {
+    match (command, reach(common, config).await?) {
+        (Key::Create { tenant, kind, label }, Reach::Gateway(gateway)) => {
+            let mut body = json!({"tenant": tenant, "kind": name(kind)});
+            if !label.is_empty() {
+                body["label"] = Value::String(label);
+            }
+            show(common.json, &gateway.post("/api/keys", &body).await?);
+        }
+        (_, Reach::Gateway(gateway)) => return Err(gateway.cannot("list or revoke keys")),
+        (command, Reach::Database(store)) => {
+            let done = in_database(command, &store, common.json).await;
+            store.close().await;
+            done?;
+        }
+    }
+    Ok(())
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Secret => "secret",
+        Kind::Public => "public",
+    }
+}
+
+fn show(as_json: bool, made: &Value) {
+    let text = |field: &str| made.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    print::value(as_json, made, |_| {
+        format!("{}\n(id {}, tenant {}; the key is not shown again)", text("key"), text("id"), text("tenant"))
+    });
+}
+
+async fn in_database(command: Key, store: &Store, as_json: bool) -> Result<(), CliError> {
+    match command {
+        Key::Create { tenant, kind, label } => {
+            let tenant = tenant_of(&tenant)?;
+            let kind = match kind {
+                Kind::Secret => KeyKind::Secret,
+                Kind::Public => KeyKind::Public,
+            };
+            let key = new_key(kind).map_err(CliError::said)?;
+            let hash = Hash::of(key.as_bytes());
+            let made = store
+                .write::<_, StoreError, _>(move |tx| {
+                    Box::pin(async move {
+                        let made = keys::insert(tx, &tenant, kind, &hash, &label).await?;
+                        audit::write(tx, &tenant, "cli", "key.create", made.id.as_str(), None).await?;
+                        Ok(made)
+                    })
+                })
+                .await?;
+            show(as_json, &json!({"key": key, "id": made.id, "tenant": made.tenant, "kind": made.kind}));
+        }
+        Key::List { tenant } => {
+            let tenant = tenant.map(|t| tenant_of(&t)).transpose()?;
+            let rows = store
+                .read::<_, StoreError, _>(move |tx| {
+                    Box::pin(async move { keys::list(tx, tenant.as_ref()).await })
+                })
+                .await?;
+            let view = |k: keys::Key| {
+                json!({"id": k.id, "tenant": k.tenant, "kind": k.kind, "label": k.label,
+                       "createdAt": k.created_at, "revokedAt": k.revoked_at})
+            };
+            let list = json!({"keys": rows.into_iter().map(view).collect::<Vec<_>>()});
+            print::rows(as_json, &list, "keys", &["id", "tenant", "kind", "label", "revokedAt"]);
+        }
+        Key::Revoke { id, tenant } => {
+            let tenant = tenant_of(&tenant)?;
+            let id = KeyId::parse(&id).map_err(|e| CliError::said(e.to_string()))?;
+            let revoked = store
+                .write::<_, StoreError, _>(move |tx| {
+                    Box::pin(async move {
+                        audit::write(tx, &tenant, "cli", "key.revoke", id.as_str(), None).await?;
+                        keys::revoke(tx, &tenant, &id).await
+                    })
+                })
+                .await?;
+            if !revoked {
+                return Err(CliError::said("Key not found, or revoked already"));
+            }
+            print::value(as_json, &json!({"revoked": true}), |_| "revoked".to_owned());
+        }
+    }
+    Ok(())
+}

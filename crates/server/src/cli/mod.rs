@@ -1,0 +1,142 @@
+//! The command line. It talks to a running gateway over HTTP, and opens the
+//! database itself only when none runs.
+
+mod agent;
+mod backup;
+mod doctor;
+mod key;
+mod local;
+mod print;
+mod reach;
+mod run;
+mod settings;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{self, Config, ConfigError, Flags};
+use crate::serve::{self, ServeError};
+
+#[derive(Debug, Parser)]
+#[command(name = "toolyard", version, about = "An agent gateway: one binary, durable runs, tools anywhere")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+struct Common {
+    /// The configuration file (toolyard.toml if it exists).
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The data folder.
+    #[arg(long, global = true, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// The gateway to talk to, if it is not the one of the data folder.
+    #[arg(long, global = true, env = "TOOLYARD_URL", value_name = "URL")]
+    url: Option<String>,
+    /// Answer with JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start the gateway.
+    Serve {
+        /// Address and port; port 0 takes a free one.
+        #[arg(long, value_name = "ADDR")]
+        listen: Option<String>,
+    },
+    /// Agents: list, show, put, delete.
+    #[command(subcommand)]
+    Agent(agent::Agent),
+    /// Keys of tenants: create, list, revoke.
+    #[command(subcommand)]
+    Key(key::Key),
+    /// Runs: list, show, cancel.
+    #[command(subcommand)]
+    Run(run::Run),
+    /// Look for trouble: configuration, folder, database, runs.
+    Doctor,
+    /// The configuration: check, print, schema.
+    #[command(subcommand)]
+    Config(settings::Settings),
+    /// Bring the database to this release's schema.
+    Migrate,
+    /// Copy the SQLite database of a stopped gateway into a file.
+    Backup {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// One sentence for stderr.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error(transparent)]
+    Open(#[from] toolyard_store::OpenError),
+    #[error("the database does not work: {0}")]
+    Store(#[from] toolyard_store::StoreError),
+    #[error("{0}")]
+    Said(String),
+}
+
+impl CliError {
+    fn said(text: impl Into<String>) -> Self {
+        Self::Said(text.into())
+    }
+}
+
+/// Runs a command. What went wrong is one sentence on stderr.
+pub(crate) async fn run(cli: Cli) -> ExitCode {
+    match obey(cli).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("toolyard: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn obey(cli: Cli) -> Result<ExitCode, CliError> {
+    let Cli { common, command } = cli;
+    let mut flags = Flags { config: common.config.clone(), listen: None, data: common.data.clone() };
+    if let Command::Serve { listen } = &command {
+        flags.listen.clone_from(listen);
+    }
+    if let Command::Config(settings) = &command {
+        return settings::obey(settings, &flags, common.json);
+    }
+    let config = config::load(&flags)?;
+    match command {
+        Command::Serve { .. } => Box::pin(serve::serve(config)).await?,
+        Command::Agent(command) => agent::obey(command, &common, &config).await?,
+        Command::Key(command) => key::obey(command, &common, &config).await?,
+        Command::Run(command) => run::obey(command, &common, &config).await?,
+        Command::Doctor => return doctor::obey(&common, &config).await,
+        Command::Config(_) => {}
+        Command::Migrate => migrate(&common, &config).await?,
+        Command::Backup { file } => backup::obey(&file, &common, &config).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opening brings the schema up to date.
+async fn migrate(common: &Common, config: &Config) -> Result<(), CliError> {
+    local::open(config).await?.close().await;
+    let version = toolyard_store::known_version();
+    print::value(common.json, &serde_json::json!({"schemaVersion": version}), |_| {
+        format!("the database has schema version {version}")
+    });
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Answers for people and for programs.
+
+use serde_json::Value;
+
+/// Prints a value: as JSON, or in words.
+pub(super) fn value(json: bool, value: &Value, words: impl FnOnce(&Value) -> String) {
+    if json {
+        println!("{value:#}");
+    } else {
+        println!("{}", words(value));
+    }
+}
+
+/// Prints the rows under `list`: as JSON, or one line each.
+pub(super) fn rows(json: bool, value: &Value, list: &str, columns: &[&str]) {
+    if json {
+        println!("{value:#}");
+        return;
+    }
+    let rows = value.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let cells: Vec<Vec<String>> =
+        rows.iter().map(|row| columns.iter().map(|column| cell(row.get(*column))).collect()).collect();
+    let width = |i: usize, column: &str| {
+        cells.iter().map(|row| row[i].chars().count()).max().unwrap_or(0).max(column.chars().count())
+    };
+    let widths: Vec<usize> = columns.iter().enumerate().map(|(i, column)| width(i, column)).collect();
+    let line = |row: Vec<&str>| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(text, width)| format!("{text:width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    println!("{}", line(columns.to_vec()));
+    for row in &cells {
+        println!("{}", line(row.iter().map(String::as_str).collect()));
+    }
+}
+
+fn cell(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "-".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}

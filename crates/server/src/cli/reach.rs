@@ -1,0 +1,87 @@
+//! Where a command goes: to a running gateway, or to the database itself.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use secrecy::SecretString;
+use serde_json::Value;
+use toolyard_egress::{Door, Patience, Post, Target};
+use toolyard_store::Store;
+
+use super::{CliError, Common, local};
+use crate::auth::stored_secret;
+use crate::config::Config;
+use crate::serve::presence;
+
+const PATIENCE: Patience =
+    Patience { head: Duration::from_secs(30), idle: Duration::from_secs(30), bytes: 64 << 20 };
+
+pub(super) enum Reach {
+    Gateway(Gateway),
+    Database(Store),
+}
+
+/// A running gateway and the key for it.
+pub(super) struct Gateway {
+    door: Door,
+    base: Target,
+    key: SecretString,
+}
+
+/// Finds the gateway of `--url` or of the data folder; without one, opens the
+/// database, whose lock says if there is a gateway after all.
+pub(super) async fn reach(common: &Common, config: &Config) -> Result<Reach, CliError> {
+    let url = match &common.url {
+        Some(url) => Some(url.clone()),
+        None => running(config),
+    };
+    let Some(url) = url else { return Ok(Reach::Database(local::open(config).await?)) };
+    let key = stored_secret(config).ok_or_else(|| {
+        CliError::said(format!("a gateway runs at {url}: set TOOLYARD_SECRET_KEY to talk to it"))
+    })?;
+    let door = Door::operator().map_err(|e| CliError::said(e.causes()))?;
+    let base = Target::parse(&url).map_err(|e| CliError::said(format!("{url}: {e}")))?;
+    Ok(Reach::Gateway(Gateway { door, base, key }))
+}
+
+/// The address of the data folder's gateway, if somebody listens there. A
+/// killed gateway leaves its file behind.
+pub(super) fn running(config: &Config) -> Option<String> {
+    let presence = presence::read(&config.data)?;
+    let address = presence.url.strip_prefix("http://")?.parse().ok()?;
+    std::net::TcpStream::connect_timeout(&address, Duration::from_secs(2)).ok()?;
+    Some(presence.url)
+}
+
+impl Gateway {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
+        let target = self.base.below(path);
+        let post = Post {
+            target: &target,
+            bearer: Some(&self.key),
+            accept: "application/json",
+            body: Bytes::from(body.to_string()),
+            patience: PATIENCE,
+        };
+        let fault = |e: toolyard_egress::EgressError| {
+            CliError::said(format!("{}: {}", self.base.origin(), e.causes()))
+        };
+        let mut answer = self.door.post_json(post).await.map_err(fault)?;
+        let bytes = answer.body.read_all().await.map_err(fault)?;
+        let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        if answer.is_success() {
+            return Ok(value);
+        }
+        let message = value.pointer("/error/message").and_then(Value::as_str);
+        let message = message.map_or_else(|| format!("status {}", answer.status), str::to_owned);
+        Err(CliError::said(format!("{}: {message}", self.base.origin())))
+    }
+
+    /// The door sends POST only, so far.
+    pub(super) fn cannot(&self, what: &str) -> CliError {
+        CliError::said(format!(
+            "a gateway runs at {}: use its API to {what}, or stop it first",
+            self.base.origin()
+        ))
+    }
+}

@@ -1,0 +1,90 @@
+//! `toolyard run`
+
+use clap::Subcommand;
+use serde_json::json;
+use toolyard_protocol::{RunId, TenantId, Viewer, limits};
+use toolyard_store::{Store, StoreError, log, runs};
+
+use super::reach::{Reach, reach};
+use super::{CliError, Common, print};
+use crate::config::Config;
+use crate::routes::view;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Run {
+    /// List runs, newest first.
+    List,
+    /// Show a run and its log.
+    Show { id: String },
+    /// Stop a run of a running gateway.
+    Cancel { id: String },
+}
+
+pub(super) async fn obey(command: Run, common: &Common, config: &Config) -> Result<(), CliError> {
+    let id_of = |id: &str| RunId::parse(id).map_err(|e| CliError::said(e.to_string()));
+    match (command, reach(common, config).await?) {
+        (Run::Cancel { id }, Reach::Gateway(gateway)) => {
+            let id = id_of(&id)?;
+            let answer = gateway.post(&format!("/api/runs/{id}/cancel"), &json!({})).await?;
+            print::value(common.json, &answer, |_| "canceling".to_owned());
+        }
+        (_, Reach::Gateway(gateway)) => return Err(gateway.cannot("look at runs")),
+        (Run::Cancel { .. }, Reach::Database(store)) => {
+            store.close().await;
+            return Err(CliError::said("no gateway runs: start one to cancel a run"));
+        }
+        (Run::List, Reach::Database(store)) => {
+            let done = list(&store, common.json).await;
+            store.close().await;
+            done?;
+        }
+        (Run::Show { id }, Reach::Database(store)) => {
+            let done = show(&store, id_of(&id)?).await;
+            store.close().await;
+            done?;
+        }
+    }
+    Ok(())
+}
+
+async fn list(store: &Store, as_json: bool) -> Result<(), CliError> {
+    let tenant = TenantId::default_tenant();
+    let rows = store
+        .read::<_, StoreError, _>(move |tx| {
+            Box::pin(async move { runs::list(tx, &tenant, None, None, None, limits::PAGE_MAX).await })
+        })
+        .await?;
+    let views: Vec<_> = rows.into_iter().map(|row| view::run(row, &Viewer::secret())).collect();
+    let columns = ["id", "status", "agentName", "createdAt", "errorCode"];
+    print::rows(as_json, &json!({"runs": views}), "runs", &columns);
+    Ok(())
+}
+
+async fn show(store: &Store, id: RunId) -> Result<(), CliError> {
+    let tenant = TenantId::default_tenant();
+    let found = store
+        .read::<_, StoreError, _>(move |tx| {
+            Box::pin(async move {
+                let Some(row) = runs::get(tx, &tenant, &id).await? else { return Ok(None) };
+                let mut events = Vec::new();
+                loop {
+                    let after = events.last().map_or(0, |l: &log::Logged| l.seq);
+                    let page = log::read(tx, &tenant, &id, after, limits::LOG_PAGE).await?;
+                    let last = page.len() < limits::LOG_PAGE as usize;
+                    events.extend(page);
+                    if last {
+                        return Ok(Some((row, events)));
+                    }
+                }
+            })
+        })
+        .await?;
+    let (row, events) = found.ok_or_else(|| CliError::said("Run not found"))?;
+    let viewer = Viewer::secret();
+    let log: Vec<_> = events
+        .iter()
+        .filter_map(|l| toolyard_dialects::native::event_view(&row.id, l.seq, l.at, &l.event, &viewer))
+        .collect();
+    println!("{:#}", json!({"run": view::run(row, &viewer), "events": log}));
+    Ok(())
+}
