@@ -13,10 +13,6 @@ LOCKED ?= --locked
 PROFILE ?= dev
 # Arguments for the gateway: make run ARGS="--listen 127.0.0.1:9000"
 ARGS ?=
-# Packages with the feature `failpoints`, whose tests stop the gateway at named
-# points. Empty as long as no package has it.
-FAILPOINT_PACKAGES ?=
-
 say = @echo "==> $(1)"
 xtask = $(CARGO) run --quiet $(LOCKED) -p xtask --
 
@@ -46,10 +42,8 @@ test: ## Check and test everything once, as CI does
 	@$(MAKE) lint
 	$(call say,examples in the documentation)
 	@$(CARGO) test $(LOCKED) --workspace --doc --quiet
-ifneq ($(strip $(FAILPOINT_PACKAGES)),)
-	$(call say,tests with failpoints: $(FAILPOINT_PACKAGES))
-	@NEXTEST_PROFILE=ci scripts/run-tests $(LOCKED) $(addprefix -p ,$(FAILPOINT_PACKAGES)) --features failpoints
-endif
+	$(call say,kill -9 at every named place of the gateway)
+	@NEXTEST_PROFILE=ci scripts/run-tests $(LOCKED) -p toolyard --features failpoints --test kill
 	$(call say,tests)
 	@NEXTEST_PROFILE=ci scripts/run-tests $(LOCKED) --workspace
 

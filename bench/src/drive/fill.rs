@@ -82,11 +82,7 @@ pub(super) async fn fill(
 }
 
 /// Lets the gateway make one run of each kind.
-async fn make_templates(
-    programs: &Programs,
-    upstream: SocketAddr,
-    folder: &Path,
-) -> Result<(), DriveError> {
+async fn make_templates(programs: &Programs, upstream: SocketAddr, folder: &Path) -> Result<(), DriveError> {
     let server = programs.start(Target::Toolyard, upstream, folder).await?;
     let Some(server) = server else { return Ok(()) };
     let api = Target::Toolyard.api(server.address).await?;
@@ -138,8 +134,7 @@ impl Ids {
     fn replace(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some((at, kind)) =
-            OWN.iter().filter_map(|kind| rest.find(kind).map(|at| (at, kind))).min()
+        while let Some((at, kind)) = OWN.iter().filter_map(|kind| rest.find(kind).map(|at| (at, kind))).min()
         {
             let end = at + kind.len() + DIGITS;
             out.push_str(&rest[..at]);

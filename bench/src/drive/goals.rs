@@ -43,7 +43,11 @@ fn promises(f: &Figures) -> Vec<Judged> {
     vec![
         most("S3 client-tool run: CPU, times floor-db", ratio("S3/c16", "cpu_ms"), 2.5),
         most("S1 text run at c16: CPU, times floor-db", ratio("S1/c16", "cpu_ms"), 2.0),
-        most("S1-live text run at c16, every piece streamed: CPU, times floor-db", ratio("S1-live/c16", "cpu_ms"), 2.0),
+        most(
+            "S1-live text run at c16, every piece streamed: CPU, times floor-db",
+            ratio("S1-live/c16", "cpu_ms"),
+            2.0,
+        ),
         most("S5 idle memory, MB", own("S5", "idle_rss_mb"), 40.0),
         most("S6 memory of a waiting run, kB", own("S6", "rss_kb_per_run"), 0.5),
         most("S6 disk of a waiting run, kB", own("S6", "db_kb_per_run"), 4.0),

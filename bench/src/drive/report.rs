@@ -87,7 +87,12 @@ fn goal_table(judged: &[Judged]) -> String {
             Some(false) => "MISSED",
             None => "-",
         };
-        vec![goal.what.to_owned(), measured, format!("{} {}", goal.sign(), number(goal.bound)), verdict.to_owned()]
+        vec![
+            goal.what.to_owned(),
+            measured,
+            format!("{} {}", goal.sign(), number(goal.bound)),
+            verdict.to_owned(),
+        ]
     };
     table(&["goal", "measured", "bound", "verdict"], judged.iter().map(row).collect())
 }

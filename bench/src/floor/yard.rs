@@ -34,8 +34,7 @@ pub struct Yard {
 impl Yard {
     /// A server that knows what the disk knows.
     pub fn new(upstream: SocketAddr, disk: Disk, left: Vec<Entry>) -> Arc<Self> {
-        let yard =
-            Self { threads: Mutex::default(), upstream: Peer::new(upstream, HeaderMap::new()), disk };
+        let yard = Self { threads: Mutex::default(), upstream: Peer::new(upstream, HeaderMap::new()), disk };
         for entry in left {
             yard.remember(&entry);
         }

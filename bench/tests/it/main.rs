@@ -3,3 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::disallowed_methods, reason = "a test that starts its own servers")]
+
+mod floor;
+mod numbers;
+mod script;
+mod world;

@@ -32,6 +32,8 @@ const POLL_SQLITE: Duration = Duration::from_secs(5);
 const RECHECK: Duration = Duration::from_secs(15);
 /// A reader that lags twice within this is too slow for its stream.
 const LAG_WINDOW: Duration = Duration::from_secs(30);
+/// Pieces sent before the log is looked at again.
+const PIECES: u32 = 64;
 /// Waits before the log is read again after the database failed.
 const REST: Duration = Duration::from_millis(250);
 
@@ -225,23 +227,30 @@ impl Reader {
         let poll = if self.app.store.is_sqlite() { POLL_SQLITE } else { POLL };
         let mut ticks = interval_at(Instant::now() + poll, poll);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pieces = 0;
         loop {
             tokio::select! {
                 biased;
                 () = self.app.shutdown.cancelled() => return Err(End::Done),
                 () = self.send.closed() => return Err(End::Done),
-                changed = joined.committed.changed() => {
-                    return Ok(if changed.is_ok() { Followed::Page } else { Followed::Gap });
-                }
+                // Pieces before commits: the end of a step that is all here is
+                // shown as pieces. A few at a time, so that commits are heard.
                 piece = joined.deltas.recv() => match piece {
                     Ok(delta) => {
                         if !self.piece(&delta).await? {
                             return Ok(Followed::Gap);
                         }
+                        pieces += 1;
+                        if pieces >= PIECES {
+                            return Ok(Followed::Page);
+                        }
                     }
                     Err(RecvError::Lagged(_)) => return Ok(Followed::Lagged),
                     Err(RecvError::Closed) => return Ok(Followed::Gap),
                 },
+                changed = joined.committed.changed() => {
+                    return Ok(if changed.is_ok() { Followed::Page } else { Followed::Gap });
+                }
                 now = ticks.tick() => {
                     if now.duration_since(self.checked) >= RECHECK {
                         self.checked = now;

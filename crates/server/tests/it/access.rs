@@ -1,0 +1,169 @@
+//! X6: every route of the table × every kind of caller. The list comes from
+//! the OpenAPI document, which is made from the table: a new route is in here
+//! by itself.
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::gateway::{Gateway, PUBLIC, ask, token, token_of};
+use crate::yard::Yard;
+
+struct Route {
+    method: Method,
+    path: String,
+    access: String,
+}
+
+async fn table(gateway: &Gateway) -> Vec<Route> {
+    let document = gateway.get("/api/openapi.json").await;
+    let mut routes = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            routes.push(Route {
+                method: method.to_uppercase().parse().unwrap(),
+                path: path.clone(),
+                access: operation["x-access"].as_str().unwrap().to_owned(),
+            });
+        }
+    }
+    assert!(routes.len() > 40, "{}", routes.len());
+    routes
+}
+
+/// Real ids of the tenant `default`, one for each name that a path uses.
+async fn ids(yard: &Yard) -> Vec<(&'static str, String)> {
+    let run = yard.say("call getUserApproval {\"q\":\"x\"}").await;
+    let wait = yard.wait_of(&run).await;
+    let gateway = &yard.gateway;
+    let agent = gateway.get("/api/agents/assistant").await["agent"]["id"].as_str().unwrap().to_owned();
+    let grant = gateway.post("/api/grants", json!({"tool": "look", "effect": "deny"})).await;
+    let key = gateway.post("/api/keys", json!({"kind": "public"})).await;
+    let file = gateway.secret(Method::POST, "/api/files").header("content-type", "text/plain").body("hello");
+    let file = crate::gateway::fine(file).await;
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    vec![
+        ("{space}", yard.space.clone()),
+        ("{entity}", yard.ann.clone()),
+        ("{agent}", agent),
+        ("{run}", run),
+        ("{wait}", text(&wait["id"])),
+        ("{grant}", text(&grant["grant"]["id"])),
+        ("{key}", text(&key["id"])),
+        ("{file}", text(&file["file"]["id"])),
+    ]
+}
+
+fn filled(path: &str, ids: &[(&str, String)]) -> String {
+    let path = ids.iter().fold(path.to_owned(), |path, (name, id)| path.replace(name, id));
+    assert!(!path.contains('{'), "{path} has a name that this test does not know");
+    path
+}
+
+/// A body that is good enough to get past parsing on every route.
+fn with_body(route: &Route, ids: &[(&str, String)], request: RequestBuilder) -> RequestBuilder {
+    let id = |name: &str| ids.iter().find(|(n, _)| *n == name).unwrap().1.clone();
+    if route.method == Method::GET || route.method == Method::DELETE {
+        return request;
+    }
+    if route.path == "/api/files" {
+        return request.header("content-type", "text/plain").body("x");
+    }
+    request.json(&json!({
+        "config": crate::yard::agent("other"), "kind": "public", "type": "human", "agentId": id("{agent}"),
+        "entityId": id("{entity}"), "content": "hi", "decision": "allow", "clientId": "cli_1",
+        "smartSpaceId": id("{space}"), "agentEntityId": id("{entity}"), "tool": "look", "effect": "deny",
+        "runId": id("{run}"), "callId": "call_x", "result": 1
+    }))
+}
+
+#[tokio::test]
+async fn x6_without_a_key_only_open_routes_answer() {
+    let yard = Yard::new().await;
+    let ids = ids(&yard).await;
+    for route in table(&yard.gateway).await {
+        let path = filled(&route.path, &ids);
+        let request = with_body(&route, &ids, yard.gateway.bare(route.method.clone(), &path));
+        let (status, body) = ask(request).await;
+        let wanted = if route.access == "open" { 200 } else { 401 };
+        assert_eq!(status.as_u16(), wanted, "{} {}: {body}", route.method, route.path);
+    }
+}
+
+#[tokio::test]
+async fn x6_a_public_key_never_passes_a_route_for_backends() {
+    let yard = Yard::new().await;
+    let ids = ids(&yard).await;
+    for route in table(&yard.gateway).await.into_iter().filter(|route| route.access == "secret") {
+        let path = filled(&route.path, &ids);
+        let request = with_body(&route, &ids, yard.gateway.user("ann", route.method.clone(), &path));
+        let (status, body) = ask(request).await;
+        assert_eq!(status, 401, "{} {}: {body}", route.method, route.path);
+    }
+}
+
+#[tokio::test]
+async fn x6_an_entity_without_a_seat_is_refused_within_its_tenant() {
+    let yard = Yard::new().await;
+    let ids = ids(&yard).await;
+    let member = |route: &Route| {
+        route.access == "member" || route.path.contains("{wait}") || route.path.contains("{file}")
+    };
+    for route in table(&yard.gateway).await.iter().filter(|route| member(route)) {
+        let path = filled(&route.path, &ids);
+        let request = with_body(route, &ids, yard.gateway.user("eve", route.method.clone(), &path));
+        let (status, body) = ask(request).await;
+        assert_eq!(status, 403, "{} {}: {body}", route.method, route.path);
+        assert_eq!(body["error"]["code"], "forbidden");
+    }
+    // Lists show nothing of spaces that one is not in.
+    for (path, list) in [("/api/smart-spaces", "smartSpaces"), ("/api/waits", "waits")] {
+        let (_, body) = ask(yard.gateway.user("eve", Method::GET, path)).await;
+        assert_eq!(body[list], json!([]), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn x6_another_tenant_finds_nothing() {
+    let yard = Yard::new().await;
+    let ids = ids(&yard).await;
+    let gateway = &yard.gateway;
+    let secret = gateway.post("/api/keys", json!({"tenant": "acme", "kind": "secret"})).await;
+    let public = gateway.post("/api/keys", json!({"tenant": "acme", "kind": "public"})).await;
+    let (secret, public) = (secret["key"].as_str().unwrap(), public["key"].as_str().unwrap());
+    let user = token_of(&json!({"sub": "ann", "exp": crate::gateway::now() + 600, "tenant": "acme"}));
+    for route in table(gateway).await.iter().filter(|route| route.path.contains('{')) {
+        let path = filled(&route.path, &ids);
+        let bare = || with_body(route, &ids, gateway.bare(route.method.clone(), &path));
+        let mut callers = vec![bare().header("x-secret-key", secret)];
+        if route.access != "secret" {
+            callers.push(bare().header("x-public-key", public).bearer_auth(&user));
+            // A stolen token does not carry its user into another tenant.
+            let stolen = bare().header("x-public-key", public).bearer_auth(token("ann"));
+            assert_eq!(ask(stolen).await.0, 401, "{} {}", route.method, route.path);
+        }
+        for caller in callers {
+            let (status, body) = ask(caller).await;
+            assert_eq!(status, 404, "{} {}: {body}", route.method, route.path);
+            assert_eq!(body["error"]["code"], "not_found");
+        }
+    }
+    // Names of the body are looked for in the caller's tenant too.
+    let (status, _) = ask(gateway
+        .bare(Method::POST, "/api/runs")
+        .header("x-secret-key", secret)
+        .json(&json!({"smartSpaceId": yard.space, "agentEntityId": yard.agent_entity})))
+    .await;
+    assert_eq!(status, 404);
+    // All of it is still there for its own tenant.
+    for (name, id) in &ids {
+        let path = match *name {
+            "{space}" => format!("/api/smart-spaces/{id}"),
+            "{run}" => format!("/api/runs/{id}"),
+            "{agent}" => format!("/api/agents/{id}"),
+            "{entity}" => format!("/api/entities/{id}"),
+            _ => continue,
+        };
+        gateway.get(&path).await;
+    }
+    assert_ne!(PUBLIC, public);
+}

@@ -1,0 +1,166 @@
+//! Limits, shapes and paces of requests (rows X5, H19).
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::gateway::{Folder, Gateway, PATIENCE, SECRET, ask, fine, message};
+
+/// Sends raw bytes and answers all that comes back.
+fn raw(gateway: &Gateway, bytes: &[u8]) -> String {
+    let mut socket = TcpStream::connect(gateway.address()).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let _ = socket.write_all(bytes);
+    let mut answer = Vec::new();
+    let _ = socket.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn x5_bodies_are_refused_by_size_before_they_are_read() {
+    let gateway = Gateway::start_with(Folder::new(), &[("TOOLYARD_LIMITS_BODY_BYTES", "1000")]).await;
+    let large = json!({"name": "x".repeat(2000)}).to_string();
+    let request =
+        gateway.secret(Method::POST, "/api/smart-spaces").header("content-type", "application/json");
+    let (status, body) = ask(request.body(large.clone())).await;
+    assert_eq!(status, 413);
+    assert_eq!(
+        body["error"],
+        json!({
+            "code": "body_too_large", "message": "The body is larger than 1000 bytes", "limit": 1000
+        })
+    );
+    // A body that does not say its size is counted as it comes.
+    let head = format!(
+        "POST /api/smart-spaces HTTP/1.1\r\nhost: localhost\r\nx-secret-key: {SECRET}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+    );
+    let chunks = format!("{head}{:x}\r\n{large}\r\n0\r\n\r\n", large.len());
+    assert!(raw(&gateway, chunks.as_bytes()).starts_with("HTTP/1.1 413"));
+    // One that announces a gigabyte is refused although nothing of it came.
+    let announced = format!(
+        "POST /api/smart-spaces HTTP/1.1\r\nhost: localhost\r\nx-secret-key: {SECRET}\r\ncontent-type: application/json\r\ncontent-length: 1000000000\r\nconnection: close\r\n\r\n"
+    );
+    let started = Instant::now();
+    assert!(raw(&gateway, announced.as_bytes()).starts_with("HTTP/1.1 413"));
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn x5_odd_bodies_are_refused_with_a_reason() {
+    let gateway = Gateway::start().await;
+    let post = || gateway.secret(Method::POST, "/api/entities");
+    let json_post = |body: String| post().header("content-type", "application/json").body(body);
+    let deep = format!("{{\"type\":\"human\",\"metadata\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    let cases: [(reqwest::RequestBuilder, u16, &str, &str); 9] = [
+        (json_post("{".to_owned()), 400, "invalid_json", "The body is not JSON"),
+        (json_post(deep), 400, "invalid_json", "The body nests deeper than 64 levels"),
+        (json_post("{}".to_owned()), 400, "missing_field", "Missing required field: type"),
+        (json_post("{\"type\":\"robot\"}".to_owned()), 400, "bad_request", "type: unknown variant `robot`"),
+        (
+            json_post("{\"type\":\"human\",\"type\":\"human\"}".to_owned()),
+            400,
+            "bad_request",
+            "duplicate field",
+        ),
+        (json_post("[]".to_owned()), 400, "bad_request", "invalid"),
+        (post().body("{\"type\":\"human\"}"), 415, "unsupported_media_type", "Send the body as"),
+        (
+            post().header("content-type", "text/plain").body("{\"type\":\"human\"}"),
+            415,
+            "unsupported_media_type",
+            "Send the body as",
+        ),
+        (
+            post()
+                .header("content-type", "application/json")
+                .header("content-encoding", "gzip")
+                .body(vec![31, 139]),
+            415,
+            "unsupported_media_type",
+            "Compressed bodies",
+        ),
+    ];
+    for (request, status, code, text) in cases {
+        let (got, body) = ask(request).await;
+        assert_eq!(got.as_u16(), status, "{body}");
+        assert_eq!(body["error"]["code"], code, "{body}");
+        assert!(message(&body).starts_with(text), "{body}");
+    }
+    // Unknown fields are for newer gateways.
+    fine(json_post("{\"type\":\"human\",\"newer\":1}".to_owned())).await;
+}
+
+#[tokio::test]
+async fn x5_a_slow_head_and_a_slow_body_are_cut() {
+    let env = [("TOOLYARD_LIMITS_HEADER_SECONDS", "1"), ("TOOLYARD_LIMITS_BODY_SECONDS", "1")];
+    let gateway = Gateway::start_with(Folder::new(), &env).await;
+    let started = Instant::now();
+    let silent = raw(&gateway, b"");
+    let half_head = raw(&gateway, b"GET /health HTTP/1.1\r\nhost: local");
+    let half_body = format!(
+        "POST /api/smart-spaces HTTP/1.1\r\nhost: localhost\r\nx-secret-key: {SECRET}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{\"na"
+    );
+    let half_body = raw(&gateway, half_body.as_bytes());
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert_eq!(silent, "");
+    assert!(half_head.is_empty() || half_head.starts_with("HTTP/1.1 408"), "{half_head}");
+    assert!(half_body.contains("The body came too slowly"), "{half_body}");
+    fine(gateway.bare(Method::GET, "/health")).await;
+}
+
+#[tokio::test]
+async fn errors_have_one_shape_also_for_unknown_routes_and_methods() {
+    let gateway = Gateway::start().await;
+    let cases = [
+        (gateway.bare(Method::GET, "/nowhere"), 404, "not_found"),
+        (gateway.secret(Method::GET, "/api/agents/%ff"), 400, "bad_request"),
+        (gateway.bare(Method::PUT, "/api/agents"), 405, "method_not_allowed"),
+        (gateway.secret(Method::GET, "/api/agents?limit=0"), 400, "bad_request"),
+        (gateway.secret(Method::GET, "/api/runs?status=odd"), 400, "invalid_cursor"),
+        (gateway.secret(Method::GET, "/api/runs/run_none"), 404, "not_found"),
+        (gateway.secret(Method::GET, "/api/runs/..%2f..%2fetc"), 404, "not_found"),
+    ];
+    for (request, status, code) in cases {
+        let (got, body) = ask(request).await;
+        assert_eq!((got.as_u16(), &body["error"]["code"]), (status, &Value::from(code)), "{body}");
+        assert!(body["error"]["message"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn a_user_that_asks_too_often_is_told_when_to_come_back() {
+    let env = [("TOOLYARD_LIMITS_PUBLIC_RATE", "1"), ("TOOLYARD_LIMITS_BURST", "3")];
+    let gateway = Gateway::start_with(Folder::new(), &env).await;
+    for _ in 0..3 {
+        fine(gateway.user("ann", Method::GET, "/api/smart-spaces")).await;
+    }
+    let refused = gateway.user("ann", Method::GET, "/api/smart-spaces").send().await.unwrap();
+    assert_eq!(refused.status(), 429);
+    let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!(wait >= 1);
+    let body: Value = refused.json().await.unwrap();
+    assert_eq!(body["error"]["code"], "rate_limited");
+    assert_eq!(body["error"]["limit"], 1);
+    // Others are not concerned.
+    fine(gateway.user("bob", Method::GET, "/api/smart-spaces")).await;
+    for _ in 0..10 {
+        fine(gateway.secret(Method::GET, "/api/smart-spaces")).await;
+    }
+}
+
+#[tokio::test]
+async fn health_ready_metrics_and_the_document_need_no_key() {
+    let gateway = Gateway::start().await;
+    assert_eq!(fine(gateway.bare(Method::GET, "/health")).await["status"], "ok");
+    assert_eq!(fine(gateway.bare(Method::GET, "/ready")).await["status"], "ready");
+    assert_eq!(fine(gateway.bare(Method::GET, "/api/openapi.json")).await["openapi"], "3.1.0");
+    let (_, text) = ask(gateway.bare(Method::GET, "/metrics")).await;
+    let text = text.as_str().unwrap();
+    assert!(
+        text.contains("toolyard_requests_total{method=\"GET\",route=\"/health\",status=\"200\"} 1"),
+        "{text}"
+    );
+}

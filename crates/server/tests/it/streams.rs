@@ -1,0 +1,185 @@
+//! S1: a reader that comes back misses nothing. S5: live, replayed and listed
+//! are the same bytes.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use toolyard_protocol::sse::SseEvent;
+
+use crate::gateway::{ask, fine};
+use crate::yard::{Stream, Yard, data, durable, read_all};
+
+const CALL: &str = "call getUserApproval {\"q\":\"ok?\"}";
+
+async fn finished_run(yard: &Yard) -> String {
+    let run = yard.say(CALL).await;
+    let call = yard.wait_of(&run).await["toolCallId"].clone();
+    yard.submit(None, &run, json!({"callId": call, "result": 1})).await;
+    yard.finish(&run).await;
+    run
+}
+
+#[tokio::test]
+async fn s1_a_reader_resumes_after_every_event() {
+    let yard = Yard::new().await;
+    let run = finished_run(&yard).await;
+    let path = format!("/api/runs/{run}/stream");
+    let whole = durable(&read_all(yard.gateway.secret(Method::GET, &path).send().await.unwrap()).await);
+    let ids: Vec<_> = whole.iter().map(|e| e.id.clone().unwrap()).collect();
+    let dense: Vec<_> = (1..=whole.len()).map(|n| n.to_string()).collect();
+    assert_eq!(ids, dense, "a backend sees every seq");
+    for (n, event) in whole.iter().enumerate() {
+        let id = event.id.clone().unwrap();
+        let by_header = yard.gateway.secret(Method::GET, &path).header("last-event-id", &id);
+        let by_query = yard.gateway.secret(Method::GET, &format!("{path}?afterSeq={id}"));
+        let by_since = yard.gateway.secret(Method::GET, &format!("{path}?since={id}"));
+        for request in [by_header, by_query, by_since] {
+            let rest = durable(&read_all(request.send().await.unwrap()).await);
+            assert_eq!(rest, whole[n + 1..], "after {id}");
+        }
+    }
+    // The header of a reconnecting browser wins over its first query.
+    let both =
+        yard.gateway.secret(Method::GET, &format!("{path}?afterSeq=0")).header("last-event-id", &ids[3]);
+    assert_eq!(durable(&read_all(both.send().await.unwrap()).await), whole[4..]);
+}
+
+#[tokio::test]
+async fn s1_garbage_is_refused_and_a_position_ahead_of_the_log_is_reset() {
+    let yard = Yard::new().await;
+    let run = finished_run(&yard).await;
+    let path = format!("/api/runs/{run}/stream");
+    for garbage in ["abc", "-1", "1.5", "0x1", "99999999999999999999"] {
+        let (status, body) =
+            ask(yard.gateway.secret(Method::GET, &path).header("last-event-id", garbage)).await;
+        assert_eq!((status.as_u16(), &body["error"]["code"]), (400, &json!("invalid_cursor")), "{garbage}");
+    }
+    let ahead = yard.gateway.user("ann", Method::GET, &path).header("last-event-id", "4711");
+    let mut stream = Stream::new(ahead.send().await.unwrap());
+    let reset = stream.next().await.unwrap();
+    assert_eq!(reset.event.as_deref(), Some("reset"));
+    let snapshot = data(&reset);
+    assert_eq!(snapshot["run"]["status"], "completed");
+    assert_eq!(reset.id.as_deref(), Some(snapshot["lastSeq"].to_string().as_str()));
+    assert!(snapshot["run"].get("agentVersion").is_none(), "a user's snapshot is filtered too");
+    // A space's stream knows it as well.
+    let space = format!("/api/smart-spaces/{}/stream", yard.space);
+    let ahead = yard.gateway.secret(Method::GET, &space).header("last-event-id", "4711");
+    let mut stream = Stream::new(ahead.send().await.unwrap());
+    let reset = stream.next().await.unwrap();
+    assert_eq!(reset.event.as_deref(), Some("reset"));
+    // And goes on from there.
+    let run = yard.say("hello").await;
+    let next = stream.until("run.created").await;
+    assert_eq!(data(&next)["runId"], json!(run));
+}
+
+#[tokio::test]
+async fn s5_live_replayed_and_listed_events_are_byte_equal_for_each_key() {
+    let yard = Yard::new().await;
+    let run = yard.say(CALL).await;
+    let path = format!("/api/runs/{run}/stream");
+    let live_user = yard.gateway.user("ann", Method::GET, &path).send().await.unwrap();
+    let live_secret = yard.gateway.secret(Method::GET, &path).send().await.unwrap();
+    let call = yard.wait_of(&run).await["toolCallId"].clone();
+    yard.submit(None, &run, json!({"callId": call, "result": {"x": 1}})).await;
+    let (live_user, live_secret) = tokio::join!(read_all(live_user), read_all(live_secret));
+    for (user, live) in [(Some("ann"), live_user), (None, live_secret)] {
+        let get = |path: &str| match user {
+            Some(user) => yard.gateway.user(user, Method::GET, path),
+            None => yard.gateway.secret(Method::GET, path),
+        };
+        let replayed = read_all(get(&path).send().await.unwrap()).await;
+        assert_eq!(durable(&replayed), durable(&live));
+        let listed = get(&format!("/api/runs/{run}/events")).send().await.unwrap().text().await.unwrap();
+        for event in durable(&live) {
+            assert!(listed.contains(&event.data), "{} is not in the list", event.data);
+        }
+        let count = serde_json::from_str::<Value>(&listed).unwrap()["events"].as_array().unwrap().len();
+        assert_eq!(count, durable(&live).len());
+    }
+}
+
+/// The text that the pieces of a stream add up to.
+fn streamed_text(events: &[SseEvent]) -> String {
+    let mut text = String::new();
+    for event in events {
+        match event.event.as_deref() {
+            Some("text-delta") => text.push_str(data(event)["delta"].as_str().unwrap()),
+            Some("step-so-far") => {
+                let parts = data(event)["parts"].clone();
+                text = parts.as_array().unwrap().iter().filter_map(|p| p["text"].as_str()).collect();
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+#[tokio::test]
+async fn a_reader_that_joins_in_the_middle_of_a_step_gets_the_step_so_far() {
+    let yard = Yard::new().await;
+    let run = yard.say("slow 40").await;
+    let path = format!("/api/runs/{run}/stream");
+    let open = || async { Stream::new(yard.gateway.secret(Method::GET, &path).send().await.unwrap()) };
+    let mut first = open().await;
+    first.until("text-delta").await;
+    first.until("text-delta").await;
+    let mut second = open().await;
+    let mut events = Vec::new();
+    while let Some(event) = second.next().await {
+        events.push(event);
+    }
+    assert!(events.iter().any(|e| e.event.as_deref() == Some("step-so-far")));
+    let reply = events.iter().find(|e| e.event.as_deref() == Some("message.assistant")).unwrap();
+    let whole = data(reply)["parts"][0]["text"].as_str().unwrap().to_owned();
+    assert_eq!(streamed_text(&events), whole, "no piece is missing and none comes twice");
+}
+
+#[tokio::test]
+async fn a_space_stream_tells_messages_and_runs_in_one_order() {
+    let yard = Yard::new().await;
+    let path = format!("/api/smart-spaces/{}/stream", yard.space);
+    let mut live = Stream::new(yard.gateway.user("bob", Method::GET, &path).send().await.unwrap());
+    let run = yard.say("hello").await;
+    let mut names = Vec::new();
+    let mut ids = Vec::new();
+    loop {
+        let event = live.next().await.unwrap();
+        if let Some(id) = &event.id {
+            ids.push(id.parse::<i64>().unwrap());
+            names.push(event.event.clone().unwrap());
+            assert_eq!(data(&event)["smartSpaceId"], json!(yard.space));
+        }
+        if event.event.as_deref() == Some("run.completed") {
+            break;
+        }
+    }
+    assert_eq!(
+        names,
+        ["smartSpace.message", "run.created", "run.started", "message.assistant", "run.completed"]
+    );
+    assert!(ids.is_sorted(), "{ids:?}");
+    let after = yard.gateway.user("bob", Method::GET, &path).header("last-event-id", ids[2].to_string());
+    let mut resumed = Stream::new(after.send().await.unwrap());
+    assert_eq!(resumed.next().await.unwrap().id, Some(ids[3].to_string()));
+    let runs =
+        fine(yard.gateway.user("bob", Method::GET, &format!("/api/smart-spaces/{}/runs", yard.space))).await;
+    assert_eq!(runs["runs"][0]["id"], json!(run));
+}
+
+#[tokio::test]
+async fn two_hundred_and_more_events_are_paged_without_a_gap() {
+    let yard = Yard::new().await;
+    let path = format!("/api/smart-spaces/{}/messages", yard.space);
+    for n in 0..230 {
+        let body = json!({"content": format!("m{n}"), "entityId": yard.ann, "triggerAgents": false});
+        fine(yard.gateway.secret(Method::POST, &path).json(&body)).await;
+    }
+    let stream = yard.gateway.secret(Method::GET, &format!("/api/smart-spaces/{}/stream", yard.space));
+    let mut stream = Stream::new(stream.send().await.unwrap());
+    for n in 0..230 {
+        let event = stream.next().await.unwrap();
+        assert_eq!(event.id, Some((n + 1).to_string()));
+        assert_eq!(data(&event)["message"]["content"], format!("m{n}"));
+    }
+}

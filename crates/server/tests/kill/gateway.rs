@@ -1,0 +1,146 @@
+//! A gateway that may die at any moment, and a client that does not care.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::database::Database;
+
+const SECRET: &str = "sk_kill_0123456789abcdef";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Gateway<'d> {
+    database: &'d Database,
+    child: Child,
+    url: Option<String>,
+    client: reqwest::Client,
+    pub(crate) deaths: u32,
+}
+
+impl<'d> Gateway<'d> {
+    pub(crate) fn start(database: &'d Database, failpoint: Option<&str>) -> Self {
+        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
+        Self { database, child: spawn(database, failpoint), url: None, client, deaths: 0 }
+    }
+
+    /// Stops it kindly.
+    pub(crate) fn stop(mut self) {
+        let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        self.child.wait().unwrap();
+    }
+
+    /// Sends a request until it is answered, through any number of deaths.
+    pub(crate) async fn call(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        key: Option<&str>,
+    ) -> (u16, Value) {
+        let started = Instant::now();
+        loop {
+            assert!(started.elapsed() < PATIENCE, "{method} {path} was never answered\n{}", self.log());
+            let Some(url) = self.find_url() else { continue };
+            let mut request = self
+                .client
+                .request(method.parse().unwrap(), format!("{url}{path}"))
+                .header("x-secret-key", SECRET);
+            if let Some(body) = body {
+                request = request.json(body);
+            }
+            if let Some(key) = key {
+                request = request.header("idempotency-key", key);
+            }
+            let answer = match request.send().await {
+                Ok(response) => {
+                    let status = response.status().as_u16();
+                    response.bytes().await.ok().map(|bytes| (status, bytes))
+                }
+                Err(_) => None,
+            };
+            match answer {
+                // 503 says "try again", as a client would.
+                Some((503, _)) => pause(),
+                Some((status, bytes)) => {
+                    return (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null));
+                }
+                None => pause(),
+            }
+        }
+    }
+
+    pub(crate) async fn post(&mut self, path: &str, body: Value) -> Value {
+        let key = uuid::Uuid::now_v7().simple().to_string();
+        let (status, answer) = self.call("POST", path, Some(&body), Some(&key)).await;
+        assert!(status < 300, "POST {path}: {status} {answer}\n{}", self.log());
+        answer
+    }
+
+    pub(crate) async fn get(&mut self, path: &str) -> Value {
+        let (status, answer) = self.call("GET", path, None, None).await;
+        assert!(status < 300, "GET {path}: {status} {answer}\n{}", self.log());
+        answer
+    }
+
+    /// Where it listens. A dead one is replaced by one without a failpoint.
+    fn find_url(&mut self) -> Option<String> {
+        if let Some(status) = self.child.try_wait().unwrap() {
+            assert!(!status.success(), "it ended by itself: {}", self.log());
+            self.deaths += 1;
+            self.url = None;
+            self.child = spawn(self.database, None);
+        }
+        if self.url.is_none() {
+            let file = self.database.folder.path().join("gateway.json");
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            let here = serde_json::from_str::<Value>(&text).ok().filter(|v| v["pid"] == self.child.id());
+            match here {
+                Some(here) => self.url = here["url"].as_str().map(str::to_owned),
+                None => pause(),
+            }
+        }
+        self.url.clone()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.database.folder.path().join("log.txt")).unwrap_or_default()
+    }
+}
+
+impl Drop for Gateway<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn pause() {
+    std::thread::park_timeout(Duration::from_millis(5));
+}
+
+fn spawn(database: &Database, failpoint: Option<&str>) -> Child {
+    let data = database.folder.path();
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(data.join("log.txt")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
+    for (name, _) in std::env::vars().filter(|(n, _)| n.starts_with("TOOLYARD_") || n == "OPENAI_API_KEY") {
+        command.env_remove(name);
+    }
+    command
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .current_dir(data)
+        .env("TOOLYARD_DATA", data)
+        .env("TOOLYARD_SECRET_KEY", SECRET)
+        .env("TOOLYARD_PUBLIC_KEY", "pk_kill_0123456789abcdef")
+        .env("TOOLYARD_JWT_SECRET", "a-secret-of-the-kill-tests-0123456789")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log);
+    if let Some(url) = &database.url {
+        command.env("TOOLYARD_DATABASE_URL", url);
+    }
+    if let Some(failpoint) = failpoint {
+        command.env("TOOLYARD_FAILPOINT", failpoint);
+    }
+    command.spawn().unwrap()
+}

@@ -1,0 +1,66 @@
+//! D1: kill -9 anywhere loses nothing and doubles nothing.
+//!
+//! Each story runs the real binary with one named place armed, again and again:
+//! it dies there the first time it comes by, then the second time, and so on,
+//! until a whole story passes without reaching the place. After each death a
+//! new process takes over and the client simply goes on. Then the log, the
+//! ledger and the recorder's file are checked.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::disallowed_methods, reason = "tests start processes and clients as they like")]
+
+mod check;
+mod database;
+mod gateway;
+mod story;
+
+use database::Database;
+use story::Story;
+use toolyard_store::failpoint::NAMES;
+
+/// How often one place may be passed in a story before the test gives up.
+const MOST: u32 = 40;
+
+async fn at_every_place(story: Story, database: fn() -> Database) {
+    let mut deaths = 0;
+    for name in NAMES {
+        for nth in 1..=MOST {
+            let place = format!("{name}:kill:{nth}");
+            let ended = story.run(&database(), Some(&place)).await;
+            check::outcome(story, name, &ended, &place);
+            if ended.deaths == 0 {
+                break;
+            }
+            deaths += ended.deaths;
+            assert!(nth < MOST, "{place} is passed without end");
+        }
+    }
+    // A matrix that never kills proves nothing.
+    assert!(deaths >= 15, "only {deaths} deaths");
+    println!("{story:?}: {deaths} deaths, nothing lost, nothing doubled");
+}
+
+macro_rules! stories {
+    ($($name:ident: $story:ident),* $(,)?) => {
+        mod sqlite {
+            use super::*;
+            $(#[tokio::test]
+            async fn $name() {
+                at_every_place(Story::$story, Database::sqlite).await;
+            })*
+        }
+        mod postgres {
+            use super::*;
+            $(#[tokio::test]
+            async fn $name() {
+                at_every_place(Story::$story, Database::postgres).await;
+            })*
+        }
+    };
+}
+
+stories! {
+    d1_a_text_run_survives_every_death: Text,
+    d1_a_client_tool_run_survives_every_death: ClientTool,
+    d1_a_gateway_tool_run_survives_every_death: GatewayTool,
+    d1_an_approval_survives_every_death: Approval,
+}

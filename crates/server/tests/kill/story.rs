@@ -1,0 +1,118 @@
+//! What a client does, and what the world looks like afterwards.
+
+use serde_json::{Value, json};
+
+use crate::database::Database;
+use crate::gateway::Gateway;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Story {
+    Text,
+    ClientTool,
+    GatewayTool,
+    Approval,
+}
+
+/// The world after a story.
+pub(crate) struct Ended {
+    pub(crate) deaths: u32,
+    pub(crate) events: Vec<Value>,
+    pub(crate) runs: Vec<Value>,
+    pub(crate) messages: Vec<Value>,
+    pub(crate) open_waits: usize,
+    /// One line per execution of the recorder tool: its call id first.
+    pub(crate) recorded: Vec<String>,
+}
+
+impl Story {
+    fn says(self) -> &'static str {
+        match self {
+            Self::Text => "say all is well",
+            Self::ClientTool => "call read_screen {\"area\":\"top\"}",
+            Self::GatewayTool => "call record {\"what\":\"this\"}",
+            Self::Approval => "call approve_record {\"what\":\"that\"}",
+        }
+    }
+
+    pub(crate) async fn run(self, database: &Database, failpoint: Option<&str>) -> Ended {
+        // What comes before the story is not part of it.
+        let mut gateway = Gateway::start(database, None);
+        let file = database.folder.path().join("recorded.txt");
+        let (space, ada) = set_up(&mut gateway, file.to_str().unwrap()).await;
+        gateway.stop();
+
+        let mut gateway = Gateway::start(database, failpoint);
+        let message = json!({"entityId": ada, "content": self.says()});
+        let posted = gateway.post(&format!("/api/smart-spaces/{space}/messages"), message).await;
+        let run = posted["runs"][0]["runId"].as_str().unwrap().to_owned();
+        follow(&mut gateway, &run).await;
+
+        let events = gateway.get(&format!("/api/runs/{run}/events?limit=200")).await;
+        let runs = gateway.get(&format!("/api/smart-spaces/{space}/runs")).await;
+        let messages = gateway.get(&format!("/api/smart-spaces/{space}/messages")).await;
+        let waits = gateway.get("/api/waits").await;
+        let list = |value: &Value, name: &str| value[name].as_array().unwrap().clone();
+        let recorded = std::fs::read_to_string(&file).unwrap_or_default();
+        let ended = Ended {
+            deaths: gateway.deaths,
+            events: list(&events, "events"),
+            runs: list(&runs, "runs"),
+            messages: list(&messages, "messages"),
+            open_waits: list(&waits, "waits").len(),
+            recorded: recorded.lines().map(str::to_owned).collect(),
+        };
+        gateway.stop();
+        ended
+    }
+}
+
+async fn set_up(gateway: &mut Gateway<'_>, file: &str) -> (String, String) {
+    let config = json!({
+        "agent": {"name": "bot"},
+        "model": {"provider": "demo", "name": "demo"},
+        "tools": [
+            {"name": "read_screen", "description": "On a client"},
+            {"name": "record", "executionType": "recorder", "execution": {"file": file}},
+            {"name": "approve_record", "executionType": "recorder", "execution": {"file": file}, "approval": "ask"},
+        ],
+    });
+    gateway.post("/api/agents", json!({"config": config})).await;
+    let id = |value: Value, name: &str| value[name]["id"].as_str().unwrap().to_owned();
+    let ada = id(gateway.post("/api/entities", json!({"type": "human"})).await, "entity");
+    let bot = id(gateway.post("/api/entities/agent", json!({"agentId": "bot"})).await, "entity");
+    let space = id(gateway.post("/api/smart-spaces", json!({})).await, "smartSpace");
+    for entity in [&ada, &bot] {
+        gateway.post(&format!("/api/smart-spaces/{space}/members"), json!({"entityId": entity})).await;
+    }
+    (space, ada)
+}
+
+/// Answers whatever the run waits for until it has ended.
+async fn follow(gateway: &mut Gateway<'_>, run: &str) {
+    loop {
+        let status = gateway.get(&format!("/api/runs/{run}")).await["run"]["status"].clone();
+        match status.as_str().unwrap() {
+            "completed" | "failed" | "canceled" => return,
+            "waiting_tool" => {}
+            _ => continue,
+        }
+        for wait in gateway.get(&format!("/api/waits?runId={run}")).await["waits"].as_array().unwrap() {
+            answer(gateway, run, wait).await;
+        }
+    }
+}
+
+async fn answer(gateway: &mut Gateway<'_>, run: &str, wait: &Value) {
+    let id = wait["id"].as_str().unwrap();
+    let (path, body) = match wait["kind"].as_str().unwrap() {
+        "client" => (
+            format!("/api/runs/{run}/tool-results"),
+            json!({"callId": wait["toolCallId"], "result": {"seen": wait["toolCallId"]}}),
+        ),
+        "approval" => (format!("/api/waits/{id}/answer"), json!({"decision": "allow"})),
+        other => panic!("nobody waits for {other} here"),
+    };
+    let (status, said) = gateway.call("POST", &path, Some(&body), None).await;
+    // An answer whose first try was taken before a death is a repeat.
+    assert!(status == 200 || status == 409, "{path}: {status} {said}");
+}
