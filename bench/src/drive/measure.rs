@@ -79,12 +79,14 @@ impl Subject {
         note("cpu_ms", used * 1e3 / runs);
         note("runs_per_s", runs / done.wall.as_secs_f64());
         note("others_cores", (others / (done.wall + SETTLE).as_secs_f64()).max(0.0));
-        for (figures, share) in
-            [(["ttft_p50_ms", "total_p50_ms"], 0.5), (["ttft_p99_ms", "total_p99_ms"], 0.99)]
-        {
-            note(figures[0], spread(&done.watches, |w| w.first_text, share));
-            note(figures[1], spread(&done.watches, |w| w.ended, share));
+        if errand.abandon {
+            note("to_pause_p50_ms", spread(&done.watches, |w| w.paused, 0.5));
+            return Ok((done, used));
         }
+        note("ttft_p50_ms", spread(&done.watches, |w| w.first_text, 0.5));
+        note("ttft_p99_ms", spread(&done.watches, |w| w.first_text, 0.99));
+        note("total_p50_ms", spread(&done.watches, |w| w.ended, 0.5));
+        note("total_p99_ms", spread(&done.watches, |w| w.ended, 0.99));
         if errand.tool == Tool::Client {
             note("to_pause_p50_ms", spread(&done.watches, |w| w.paused, 0.5));
             let rest = |w: &Watch| Some(w.ended?.saturating_sub(w.paused?));

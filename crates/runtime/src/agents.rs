@@ -96,16 +96,27 @@ impl Agents {
         tx: &mut Tx<'_>,
         tenant: &TenantId,
         hash: &Hash,
-    ) -> Result<Option<Arc<LoadedAgent>>, StoreError> {
+    ) -> Result<Found, StoreError> {
         let key = (tenant.clone(), hash.clone());
         if let Some(found) = self.0.get(&key) {
-            return Ok(Some(found));
+            return Ok(Found::Agent(found));
         }
-        let Some(config) = agents::version(tx, tenant, hash).await? else { return Ok(None) };
-        // It was checked when it was stored; a newer gateway may know less only by a mistake.
-        let loaded = check_agent(&config).map_err(|e| StoreError::broken(e.to_string()))?;
-        let loaded = Arc::new(loaded);
+        let Some(config) = agents::version(tx, tenant, hash).await? else { return Ok(Found::Nothing) };
+        // It was checked when it was stored, by a release that may have known more.
+        let loaded = match check_agent(&config) {
+            Ok(loaded) => Arc::new(loaded),
+            Err(why) => return Ok(Found::Unusable(why.message)),
+        };
         self.0.insert(key, loaded.clone());
-        Ok(Some(loaded))
+        Ok(Found::Agent(loaded))
     }
+}
+
+/// What looking for an agent version brings.
+#[derive(Debug, Clone)]
+pub(crate) enum Found {
+    Agent(Arc<LoadedAgent>),
+    Nothing,
+    /// This release cannot run it.
+    Unusable(String),
 }

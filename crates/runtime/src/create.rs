@@ -14,7 +14,7 @@ use toolyard_store::runs::{self, NewRun};
 use toolyard_store::spaces::{self, Space};
 use toolyard_store::{StoreError, Tx, agents, failpoint};
 
-use crate::agents::LoadedAgent;
+use crate::agents::{Found, LoadedAgent};
 use crate::command::{CreateRun, Fresh, Once};
 use crate::once;
 use crate::refused::Refused;
@@ -111,10 +111,17 @@ impl Runtime {
         tx: &mut Tx<'_>,
         tenant: &TenantId,
         name: Option<&AgentName>,
-    ) -> Result<Option<Arc<LoadedAgent>>, StoreError> {
+    ) -> Result<Option<Arc<LoadedAgent>>, Refused> {
         let Some(name) = name else { return Ok(None) };
         let Some(agent) = agents::by_name(tx, tenant, name).await? else { return Ok(None) };
-        self.agents.load(tx, tenant, &agent.hash).await
+        match self.agents.load(tx, tenant, &agent.hash).await? {
+            Found::Agent(agent) => Ok(Some(agent)),
+            Found::Nothing => Ok(None),
+            Found::Unusable(why) => {
+                let text = format!("Agent {name} cannot run on this release. {why}");
+                Err(ApiError::new(ErrorCode::InvalidConfig, text).into())
+            }
+        }
     }
 
     /// Writes a run's row and first events. True if it starts on this node now.

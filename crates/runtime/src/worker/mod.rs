@@ -20,7 +20,7 @@ use toolyard_protocol::{ErrorCode, RunId, TenantId, Timestamp, limits};
 use toolyard_store::log::{self, Logged};
 use toolyard_store::{StoreError, Watch};
 
-use crate::agents::LoadedAgent;
+use crate::agents::{Found, LoadedAgent};
 use crate::runtime::{Runtime, Start};
 use speaking::{Heard, Speaking};
 use tools::Hands;
@@ -48,7 +48,8 @@ pub(crate) struct Worker {
     /// The last event that was folded.
     seq: i64,
     run: Run,
-    agent: Option<Arc<LoadedAgent>>,
+    /// Or why it cannot run here: its calls fail and its next step ends the run.
+    agent: Result<Arc<LoadedAgent>, String>,
     start: Option<Start>,
     speaking: Option<Speaking>,
     hands: Hands,
@@ -68,7 +69,7 @@ impl Worker {
             epoch: start.epoch,
             seq: 0,
             run: Run::new(start.run.clone()),
-            agent: None,
+            agent: Err("The agent is not loaded".to_owned()),
             speaking: None,
             hands: Hands::default(),
             // Listen first, then read: no fact falls between.
@@ -164,6 +165,7 @@ impl Worker {
         Ok(())
     }
 
+    /// Loads the version that the run is pinned to.
     async fn load_agent(&mut self) -> Result<(), Stop> {
         let hash = self.run.created().and_then(|c| c.agent_version.shown().cloned());
         let hash = hash.ok_or_else(|| StoreError::broken("a run without an agent version"))?;
@@ -174,7 +176,11 @@ impl Worker {
                 Box::pin(async move { rt.agents.load(tx, &tenant, &hash).await })
             })
             .await?;
-        self.agent = Some(found.ok_or_else(|| StoreError::broken("the run's agent version is gone"))?);
+        self.agent = match found {
+            Found::Agent(agent) => Ok(agent),
+            Found::Nothing => Err("The agent's version is gone".to_owned()),
+            Found::Unusable(why) => Err(format!("The agent cannot run on this release. {why}")),
+        };
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use toolyard_engine::{Effect, EffectId, Reply, Tools};
 use toolyard_models::{Chunk, ModelError, ModelStream, Request};
+use toolyard_protocol::ErrorCode;
 use toolyard_protocol::agent::ToolChoice;
 use toolyard_protocol::tool::Toolset;
 use toolyard_store::failpoint;
@@ -52,7 +53,10 @@ impl Worker {
     /// Calls the model for a step.
     pub(super) async fn speak(&mut self, effect: Effect) -> Result<(), Stop> {
         let Effect::CallModel { step, attempt, tools } = effect else { return Ok(()) };
-        let Some(agent) = self.agent.clone() else { return Ok(()) };
+        let agent = match self.agent.clone() {
+            Ok(agent) => agent,
+            Err(why) => return self.fail(ErrorCode::AgentGone, &why).await,
+        };
         let model = match self.rt.providers.get(&agent.config.model.provider) {
             Ok(model) => model,
             Err(error) => {

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::task::{AbortHandle, JoinSet};
 use toolyard_engine::{Effect, EffectId, Input};
+use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{CallId, ToolOutcome, limits};
 use toolyard_store::failpoint;
 use toolyard_tools::{CallContext, ToolFailure};
@@ -62,30 +64,22 @@ impl Worker {
             return;
         }
         let Effect::RunTool { call, tool, args, untrusted, .. } = effect else { return };
-        let Some(agent) = self.agent.clone() else { return };
+        let agent = self.agent.clone();
         let created = self.run.created();
-        let context = CallContext {
+        let context = created.map(|created| CallContext {
             tenant: self.tenant.clone(),
             run: self.id.clone(),
-            space: created.and_then(|c| c.space.clone()),
-            agent_entity: created.and_then(|c| c.agent_entity.clone()),
-            agent: agent.config.agent.name.clone(),
+            space: created.space.clone(),
+            agent_entity: created.agent_entity.clone(),
+            agent: created.agent.clone(),
             call: call.clone(),
-        };
+        });
         let task = async move {
             failpoint!("tool.before_start");
-            let spec = agent.tools.set.find(tool.as_str());
-            let outcome = match spec {
-                Some(spec) => {
-                    let limit = spec.timeout_ms.unwrap_or(limits::TOOL_TIMEOUT_MS);
-                    let run = toolyard_tools::execute(spec, &args, &context);
-                    match tokio::time::timeout(Duration::from_millis(limit), caught(run)).await {
-                        Ok(Ok(value)) => ToolOutcome::Ok(value),
-                        Ok(Err(ToolFailure::TellModel(text))) => ToolOutcome::Failed(text),
-                        Err(_) => ToolOutcome::Failed(format!("Tool timed out after {limit}ms")),
-                    }
-                }
-                None => ToolOutcome::Failed(format!("Tool: {tool} not found")),
+            let spec = agent.as_ref().ok().and_then(|a| a.tools.set.find(tool.as_str()));
+            let outcome = match (spec, context) {
+                (Some(spec), Some(context)) => execute(spec, &args, &context).await,
+                _ => ToolOutcome::Failed(format!("Tool: {tool} not found")),
             };
             failpoint!("tool.after_effect");
             Done { call, outcome, untrusted }
@@ -99,6 +93,17 @@ impl Worker {
         let (blob, untrusted) = (fitted.blob_ref(), done.untrusted);
         let input = Input::ToolEnded { call: done.call, outcome: fitted.outcome, blob, untrusted };
         self.tell_with(input, fitted.blob.into_iter().collect()).await
+    }
+}
+
+/// Runs a tool within its time.
+async fn execute(spec: &ToolSpec, args: &Value, context: &CallContext) -> ToolOutcome {
+    let limit = spec.timeout_ms.unwrap_or(limits::TOOL_TIMEOUT_MS);
+    let run = caught(toolyard_tools::execute(spec, args, context));
+    match tokio::time::timeout(Duration::from_millis(limit), run).await {
+        Ok(Ok(value)) => ToolOutcome::Ok(value),
+        Ok(Err(ToolFailure::TellModel(text))) => ToolOutcome::Failed(text),
+        Err(_) => ToolOutcome::Failed(format!("Tool timed out after {limit}ms")),
     }
 }
 

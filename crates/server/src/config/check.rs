@@ -59,8 +59,14 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
             return Err(bad(key, "must be at least 1"));
         }
     }
-    if limits.header_seconds == 0 || limits.body_seconds == 0 {
-        return Err(bad("limits.header_seconds, limits.body_seconds", "must be at least 1"));
+    for (key, value) in [
+        ("limits.header_seconds", limits.header_seconds),
+        ("limits.body_seconds", limits.body_seconds),
+        ("limits.reader_seconds", limits.reader_seconds),
+    ] {
+        if value == 0 {
+            return Err(bad(key, "must be at least 1"));
+        }
     }
     Ok(())
 }

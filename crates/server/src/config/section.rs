@@ -182,6 +182,8 @@ pub(crate) struct Limits {
     pub(crate) header_seconds: u64,
     /// Seconds between two pieces of a body.
     pub(crate) body_seconds: u64,
+    /// Seconds that the reader of a stream may read nothing before it is cut.
+    pub(crate) reader_seconds: u64,
 }
 
 impl Default for Limits {
@@ -198,6 +200,7 @@ impl Default for Limits {
             connections: 20_000,
             header_seconds: 15,
             body_seconds: 10,
+            reader_seconds: 20,
         }
     }
 }

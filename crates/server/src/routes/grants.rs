@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_protocol::risk::Risk;
 use toolyard_protocol::{AgentName, EntityId, GrantId, Hash, SpaceId, TenantId, Timestamp, ToolName, agent};
+use toolyard_runtime::{Grant, GrantEffect, GrantScope};
 use toolyard_store::grants::{self, GrantRow};
 use toolyard_store::{StoreError, Tx, agents, audit, entities, spaces};
 
@@ -15,11 +16,20 @@ use super::call::{Call, Made};
 use super::{answer, page};
 use crate::http::Refusal;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 enum Effect {
     Allow,
     Deny,
+}
+
+impl From<Effect> for GrantEffect {
+    fn from(effect: Effect) -> Self {
+        match effect {
+            Effect::Allow => Self::Allow,
+            Effect::Deny => Self::Deny,
+        }
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -99,24 +109,25 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 return Err(Refusal::not_found("SmartSpace"));
             }
             let fingerprint = fingerprint(tx, &tenant, &new).await?;
-            let scope = match &new.smart_space_id {
-                Some(space) => json!({"kind": "session", "space": space}),
-                None => json!({"kind": "stored"}),
+            let scope = match new.smart_space_id {
+                Some(space) => GrantScope::Session { space },
+                None => GrantScope::Stored {},
             };
-            let id = GrantId::mint();
-            let mut body = json!({
-                "id": id, "tool": new.tool, "effect": new.effect, "scope": scope, "fingerprint": fingerprint,
-            });
-            if let Value::Object(fields) = &mut body {
-                fields.extend(new.max_risk.map(|risk| ("maxRisk".to_owned(), json!(risk))));
-                fields.extend(new.args.map(|args| ("args".to_owned(), args)));
-                fields.extend(new.expires_at.map(|at| ("expiresAt".to_owned(), json!(at))));
-            }
-            let row = GrantRow {
-                id,
-                entity: new.entity_id,
+            let grant = Grant {
+                id: GrantId::mint(),
                 tool: new.tool.to_string(),
-                body,
+                effect: new.effect.into(),
+                scope,
+                fingerprint,
+                max_risk: new.max_risk,
+                args: new.args,
+                expires_at: new.expires_at,
+            };
+            let row = GrantRow {
+                id: grant.id.clone(),
+                entity: new.entity_id,
+                tool: grant.tool.clone(),
+                body: json!(grant),
                 created_at: tx.now().await?,
                 expires_at: new.expires_at,
             };

@@ -159,6 +159,10 @@ pub(super) async fn events(call: Call) -> Result<Response, Refusal> {
 pub(super) async fn stream(call: Call) -> Result<Response, Refusal> {
     let from = sse::cursor(&call)?;
     let (row, _) = call.run()?;
+    // Nothing will ever follow: 204 tells a browser not to come back.
+    if row.status.is_final() && from == row.last_seq {
+        return Ok(answer::nothing());
+    }
     let source = Source::Run { run: row.id.clone(), space: row.space.clone() };
     Ok(sse::open(call, source, from))
 }

@@ -4,9 +4,10 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolyard_protocol::{KeyKind, SpaceId, Timestamp};
+use toolyard_protocol::run::RunStatus;
+use toolyard_protocol::{ErrorCode, KeyKind, SpaceId, Timestamp};
 use toolyard_store::spaces::{self, Space};
-use toolyard_store::{StoreError, audit};
+use toolyard_store::{StoreError, audit, runs};
 
 use super::answer::Change;
 use super::call::{Call, Made};
@@ -157,14 +158,22 @@ pub(super) async fn patch(call: Call) -> Result<Response, Refusal> {
     answer::json(200, &OneSpace { smart_space: view(changed) })
 }
 
-/// Removes a space and all of it. Live runs must be canceled first.
+/// Removes a space and all of it. Its live runs must be canceled first.
 pub(super) async fn delete(call: Call) -> Result<Response, Refusal> {
     let id = call.id("space", "SmartSpace", SpaceId::parse)?;
     let (tenant, actor) = (call.tenant().clone(), call.actor());
     let existed = call
         .store()
-        .write::<_, StoreError, _>(move |tx| {
+        .write::<_, Refusal, _>(move |tx| {
             Box::pin(async move {
+                for live in [RunStatus::Queued, RunStatus::Running, RunStatus::WaitingTool] {
+                    if !runs::list(tx, &tenant, Some(&id), Some(live), None, 1).await?.is_empty() {
+                        return Err(Refusal::new(
+                            ErrorCode::RunBusy,
+                            "The space has a live run. Cancel it first",
+                        ));
+                    }
+                }
                 let existed = spaces::delete(tx, &tenant, &id).await?;
                 if existed {
                     audit::write(tx, &tenant, &actor, "space.delete", id.as_str(), None).await?;

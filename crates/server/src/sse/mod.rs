@@ -26,10 +26,9 @@ use crate::routes::call::Call;
 use reader::Reader;
 
 /// Frames that wait for a client to read them. When it is full, the filler
-/// waits; after [`PATIENCE`] the connection is cut and the client comes back.
+/// waits; after `limits.reader_seconds` the connection is cut and the client
+/// comes back.
 const BACKLOG: usize = 64;
-/// How long a client may read nothing.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// A comment now and then keeps proxies from closing an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 

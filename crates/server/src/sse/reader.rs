@@ -14,9 +14,9 @@ use toolyard_protocol::event::Event;
 use toolyard_protocol::{Principal, RunId, Viewer, limits};
 use toolyard_store::{Joined, StoreError, log, runs};
 
+use super::KEEP_ALIVE;
 use super::source::{Item, Source};
 use super::steps::{Steps, Verdict};
-use super::{KEEP_ALIVE, PATIENCE};
 use crate::app::App;
 use crate::auth::Wanted;
 use crate::http::listen::Cut;
@@ -140,10 +140,11 @@ impl Reader {
     async fn check_cursor(&mut self) -> Result<(), End> {
         let (store, tenant) = (self.app.store.clone(), self.principal.tenant.clone());
         let source = self.source.clone();
-        let last = self.patiently(|| source.last(&store, &tenant)).await?.ok_or(End::Done)?;
+        let (last, ended) = self.patiently(|| source.last(&store, &tenant)).await?.ok_or(End::Done)?;
         if self.cursor <= last {
             return Ok(());
         }
+        self.finished = ended;
         let viewer = self.viewer.clone();
         let reset = self.patiently(|| source.reset(&store, &tenant, &viewer)).await?;
         let (frame, at) = reset.ok_or(End::Done)?;
@@ -166,7 +167,7 @@ impl Reader {
                 }
                 if let Item::Event { run, event, .. } = &item {
                     self.steps.logged(run, event);
-                    let ends = matches!(event, Event::RunFinished(_));
+                    let ends = matches!(**event, Event::RunFinished(_));
                     self.finished |= ends && matches!(self.source, Source::Run { .. });
                 }
             }
@@ -318,7 +319,8 @@ impl Reader {
     /// Puts a frame into the stream. A full one waits for its client, for a while.
     async fn say(&mut self, bytes: Bytes) -> Result<(), End> {
         self.spoken = Instant::now();
-        match tokio::time::timeout(PATIENCE, self.send.send(bytes)).await {
+        let patience = Duration::from_secs(self.app.config.limits.reader_seconds);
+        match tokio::time::timeout(patience, self.send.send(bytes)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(End::Done),
             Err(_) => Err(End::Slow),

@@ -20,7 +20,7 @@ pub(crate) enum Source {
 /// One durable thing of a stream, in its order.
 #[derive(Debug)]
 pub(super) enum Item {
-    Event { pos: i64, run: RunId, seq: i64, at: Timestamp, event: Event },
+    Event { pos: i64, run: RunId, seq: i64, at: Timestamp, event: Box<Event> },
     Message(Box<Message>),
 }
 
@@ -41,16 +41,24 @@ impl Source {
         }
     }
 
-    /// The newest position, none if the subject is gone.
-    pub(super) async fn last(&self, store: &Store, tenant: &TenantId) -> Result<Option<i64>, StoreError> {
+    /// The newest position, and whether nothing will follow it; none if the
+    /// subject is gone.
+    pub(super) async fn last(
+        &self,
+        store: &Store,
+        tenant: &TenantId,
+    ) -> Result<Option<(i64, bool)>, StoreError> {
         let (tenant, source) = (tenant.clone(), self.clone());
         store
             .read(move |tx| {
                 Box::pin(async move {
                     Ok(match &source {
-                        Self::Run { run, .. } => runs::get(tx, &tenant, run).await?.map(|row| row.last_seq),
+                        Self::Run { run, .. } => {
+                            let row = runs::get(tx, &tenant, run).await?;
+                            row.map(|row| (row.last_seq, row.status.is_final()))
+                        }
                         Self::Space(space) => {
-                            spaces::get(tx, &tenant, space).await?.map(|space| space.last_pos)
+                            spaces::get(tx, &tenant, space).await?.map(|space| (space.last_pos, false))
                         }
                     })
                 })
@@ -138,8 +146,13 @@ async fn page_of_run(
 ) -> Result<(Vec<Item>, bool), StoreError> {
     let logged = log::read(tx, tenant, run, after, limits::LOG_PAGE).await?;
     let more = logged.len() >= limits::LOG_PAGE as usize;
-    let item =
-        |l: log::Logged| Item::Event { pos: l.seq, run: run.clone(), seq: l.seq, at: l.at, event: l.event };
+    let item = |l: log::Logged| Item::Event {
+        pos: l.seq,
+        run: run.clone(),
+        seq: l.seq,
+        at: l.at,
+        event: Box::new(l.event),
+    };
     Ok((logged.into_iter().map(item).collect(), more))
 }
 
@@ -165,7 +178,7 @@ async fn page_of_space(
         run,
         seq: logged.seq,
         at: logged.at,
-        event: logged.event,
+        event: Box::new(logged.event),
     };
     // What a run says is told by its events.
     let said = posted.into_iter().filter(|m| m.run.is_none()).map(|m| Item::Message(Box::new(m)));

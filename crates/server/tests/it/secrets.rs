@@ -37,7 +37,10 @@ async fn x7_no_answer_to_a_public_key_holds_a_secret() {
     for event in read_all(reset.send().await.unwrap()).await {
         seen.push_str(&event.data);
     }
-    for canary in ["canary-system-prompt", "canary-static-output", "agentVersion", "toolset", SECRET] {
+    // The demo model repeats a result in its own words, which are public; as
+    // an output, unescaped, it is nowhere.
+    let output = "\"found\":\"canary-static-output\"";
+    for canary in ["canary-system-prompt", output, "agentVersion", "toolset", SECRET] {
         assert!(!seen.contains(canary), "{canary} in {seen}");
     }
     // What Ann typed is in the conversation; as arguments it is hers to answer.

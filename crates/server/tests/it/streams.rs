@@ -5,8 +5,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toolyard_protocol::sse::SseEvent;
 
-use crate::gateway::{ask, fine};
-use crate::yard::{Stream, Yard, data, durable, read_all};
+use crate::gateway::{Folder, Gateway, PATIENCE, SECRET, ask, fine};
+use crate::yard::{Stream, Yard, data, durable, eventually, read_all};
 
 const CALL: &str = "call getUserApproval {\"q\":\"ok?\"}";
 
@@ -33,6 +33,11 @@ async fn s1_a_reader_resumes_after_every_event() {
         let by_query = yard.gateway.secret(Method::GET, &format!("{path}?afterSeq={id}"));
         let by_since = yard.gateway.secret(Method::GET, &format!("{path}?since={id}"));
         for request in [by_header, by_query, by_since] {
+            if n + 1 == whole.len() {
+                // Nothing follows: a browser is told not to come back.
+                assert_eq!(request.send().await.unwrap().status(), 204);
+                continue;
+            }
             let rest = durable(&read_all(request.send().await.unwrap()).await);
             assert_eq!(rest, whole[n + 1..], "after {id}");
         }
@@ -61,6 +66,7 @@ async fn s1_garbage_is_refused_and_a_position_ahead_of_the_log_is_reset() {
     assert_eq!(snapshot["run"]["status"], "completed");
     assert_eq!(reset.id.as_deref(), Some(snapshot["lastSeq"].to_string().as_str()));
     assert!(snapshot["run"].get("agentVersion").is_none(), "a user's snapshot is filtered too");
+    assert_eq!(stream.next().await, None, "the run has ended");
     // A space's stream knows it as well.
     let space = format!("/api/smart-spaces/{}/stream", yard.space);
     let ahead = yard.gateway.secret(Method::GET, &space).header("last-event-id", "4711");
@@ -182,4 +188,34 @@ async fn two_hundred_and_more_events_are_paged_without_a_gap() {
         assert_eq!(event.id, Some((n + 1).to_string()));
         assert_eq!(data(&event)["message"]["content"], format!("m{n}"));
     }
+}
+
+/// S2 in small: one reader that reads nothing, and one that does.
+#[tokio::test]
+async fn s2_a_reader_that_does_not_read_is_cut_and_the_others_go_on() {
+    use std::io::{Read as _, Write as _};
+    let env = [("TOOLYARD_LIMITS_READER_SECONDS", "1")];
+    let yard = Yard::on(Gateway::start_with(Folder::new(), &env).await).await;
+    let path = format!("/api/smart-spaces/{}/stream", yard.space);
+    let mut slow = std::net::TcpStream::connect(yard.gateway.address()).unwrap();
+    slow.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(slow, "GET {path} HTTP/1.1\r\nhost: localhost\r\nx-secret-key: {SECRET}\r\n\r\n").unwrap();
+    let mut quick = Stream::new(yard.gateway.secret(Method::GET, &path).send().await.unwrap());
+    let messages = format!("/api/smart-spaces/{}/messages", yard.space);
+    for n in 0..60 {
+        let body = json!({"content": "x".repeat(500_000), "entityId": yard.ann, "triggerAgents": false});
+        fine(yard.gateway.secret(Method::POST, &messages).json(&body)).await;
+        assert_eq!(quick.next().await.unwrap().id, Some((n + 1).to_string()));
+    }
+    eventually("the cut", async || {
+        let (_, text) = ask(yard.gateway.bare(Method::GET, "/metrics")).await;
+        text.as_str().unwrap().contains("toolyard_sse_readers_cut_total 1")
+    })
+    .await;
+    // What is in the socket can still be read; then it is over.
+    let mut got = Vec::new();
+    let _ = slow.read_to_end(&mut got);
+    assert!(got.len() < 30_000_000, "{}", got.len());
+    yard.say("hello").await;
+    quick.until("run.completed").await;
 }

@@ -1,7 +1,7 @@
 //! What the owner of a run may append, and when it is refused (invariant 3, D3).
 
 use toolyard_protocol::run::{PauseReason, RunStatus};
-use toolyard_protocol::{CallId, Event, SpaceId};
+use toolyard_protocol::{CallId, Event};
 use toolyard_store::log::AppendError;
 use toolyard_store::runs::Claimed;
 use toolyard_store::{nodes, runs, spaces};
@@ -9,6 +9,7 @@ use toolyard_store::{nodes, runs, spaces};
 use crate::cast::{self, owner};
 use crate::home::{Home, tx};
 use crate::line::{Line, Waking};
+use crate::world::with_space;
 
 pub(crate) async fn worker_append_moves_the_log_and_the_row(home: &Home) {
     let node = owner("a");
@@ -44,8 +45,7 @@ pub(crate) async fn worker_append_that_lets_go_clears_the_owner(home: &Home) {
 }
 
 pub(crate) async fn worker_append_after_a_fact_conflicts_and_writes_nothing(home: &Home) {
-    let (node, tenant, space) = (owner("a"), cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+    let (node, (tenant, space)) = (owner("a"), with_space(home).await);
     let line = Line::running(home, Some(&space), &node).await;
     line.fact(vec![cast::news()], Waking::No).await;
     let before = (line.row().await, line.log().await);
@@ -91,6 +91,17 @@ pub(crate) async fn worker_append_after_a_takeover_is_fenced(home: &Home) {
     assert_eq!(line.row().await.last_seq, 2);
     let done = line.append(&new, 2, 2, vec![cast::news()], cast::going_on()).await;
     assert_eq!(done.unwrap().seq, 3);
+}
+
+/// The run came back to the same node: only the epoch tells its two workers apart.
+pub(crate) async fn worker_append_of_an_earlier_epoch_of_the_same_node_is_fenced(home: &Home) {
+    let node = owner("a");
+    let (line, call) = Line::parked(home, None, &node).await;
+    let result = cast::returned(&call, serde_json::json!("here"));
+    line.fact(vec![result], Waking::Start(node.clone())).await;
+    let refused = line.append(&node, 1, 6, vec![cast::news()], cast::going_on()).await;
+    assert!(matches!(refused, Err(AppendError::Fenced { held: 2 })), "{refused:?}");
+    line.append(&node, 2, 6, vec![cast::news()], cast::going_on()).await.unwrap();
 }
 
 /// Trap T10: with an unchanged epoch it would look like a conflict for ever.

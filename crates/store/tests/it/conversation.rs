@@ -10,12 +10,7 @@ use toolyard_store::{StoreError, spaces};
 
 use crate::cast;
 use crate::home::{Home, START_MS, tx};
-
-async fn with_space(home: &Home) -> (TenantId, SpaceId) {
-    let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
-    (tenant, space)
-}
+use crate::world::with_space;
 
 async fn post(home: &Home, space: &SpaceId, message: &NewMessage) -> Message {
     let tenant = cast::tenant();

@@ -1,12 +1,12 @@
 //! A deletion removes all of a thing and nothing of others.
 
-use toolyard_protocol::{EntityId, RunId, SpaceId};
+use toolyard_protocol::{EntityId, RunId};
 use toolyard_store::{entities, grants, messages, runs, spaces};
 
 use crate::cast;
 use crate::home::{Home, tx};
 use crate::line::Line;
-use crate::world::{World, census};
+use crate::world::{World, census, with_space};
 
 /// What a space shows, to see that it did not change.
 async fn told(home: &Home, world: &World) -> impl PartialEq + std::fmt::Debug + use<> {
@@ -27,9 +27,8 @@ pub(crate) async fn a_deleted_space_takes_all_of_it_and_nothing_else(home: &Home
     let foreign = World::of(home, &cast::other_tenant()).await;
     let before = (census(home).await, told(home, &kept).await, told(home, &foreign).await);
     // A second space, with a second run in it that is over.
-    let (tenant, space) = (cast::tenant(), SpaceId::mint());
+    let (tenant, space) = with_space(home).await;
     tx!(home, write, [tenant, space], |tx| {
-        spaces::insert(tx, &tenant, &cast::space(&space)).await?;
         let role = toolyard_protocol::principal::Role::Member;
         spaces::put_member(tx, &tenant, &space, &EntityId::mint(), role).await?;
         messages::insert(tx, &tenant, &space, cast::message("bye")).await

@@ -2,13 +2,14 @@
 
 use serde_json::json;
 use tokio::task::JoinSet;
+use toolyard_protocol::TenantId;
 use toolyard_protocol::event::Undecodable;
-use toolyard_protocol::{SpaceId, TenantId};
 use toolyard_store::{Store, StoreError, Tx, log, messages, outbox, spaces};
 
 use crate::cast::{self, owner};
 use crate::home::{Home, tx};
 use crate::line::Line;
+use crate::world::with_space;
 
 async fn note(tx: &mut Tx<'_>, tenant: &TenantId, id: &str) -> Result<(), StoreError> {
     outbox::put(tx, tenant, id, "note", &json!(null)).await
@@ -79,8 +80,7 @@ async fn one_of_many(
 /// it on PostgreSQL, so an operation that goes on regardless is told so, and
 /// on SQLite it must not learn a habit that breaks elsewhere.
 pub(crate) async fn an_operation_that_swallows_a_refusal_does_not_succeed(home: &Home) {
-    let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+    let (tenant, space) = with_space(home).await;
     let swallowed = tx!(home, try_write, [tenant, space], |tx| {
         note(tx, &tenant, "before").await?;
         let again = spaces::insert(tx, &tenant, &cast::space(&space)).await;
@@ -98,8 +98,7 @@ pub(crate) async fn an_operation_that_swallows_a_refusal_does_not_succeed(home: 
 
 /// Readers hear of a commit only: a failed operation tells nobody.
 pub(crate) async fn a_failed_operation_tells_no_reader(home: &Home) {
-    let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+    let (tenant, space) = with_space(home).await;
     let ear = home.store.feed().join_space(&space);
     let failed = tx!(home, try_write, [tenant, space], |tx| {
         messages::insert(tx, &tenant, &space, cast::message("never")).await?;
@@ -111,8 +110,7 @@ pub(crate) async fn a_failed_operation_tells_no_reader(home: &Home) {
 
 /// A log of a later release, or a damaged one, is reported and never skipped.
 pub(crate) async fn an_undecodable_event_surfaces_as_such(home: &Home) {
-    let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+    let (tenant, space) = with_space(home).await;
     let line = Line::running(home, Some(&space), &owner("a")).await;
     let run = line.run.id.clone();
     let cases = [

@@ -5,17 +5,12 @@ use std::sync::Arc;
 use toolyard_protocol::delta::{Delta, Piece};
 use toolyard_protocol::tool::Visibility;
 use toolyard_protocol::{CallId, RunId, SpaceId};
-use toolyard_store::{Joined, messages, spaces};
+use toolyard_store::{Joined, messages};
 
 use crate::cast::{self, owner};
 use crate::home::{Home, tx};
 use crate::line::{Line, Waking};
-
-async fn with_space(home: &Home) -> SpaceId {
-    let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
-    space
-}
+use crate::world::with_space;
 
 fn delta(run: &RunId, step: u32, attempt: u32, offset: u32, piece: Piece) -> Delta {
     Delta { run: run.clone(), step, attempt, offset, piece }
@@ -30,7 +25,7 @@ fn missed(joined: &Joined) -> Vec<(u32, u32, u32, Vec<Piece>)> {
 }
 
 pub(crate) async fn readers_of_a_run_and_its_space_hear_each_commit(home: &Home) {
-    let (node, space) = (owner("a"), with_space(home).await);
+    let (node, space) = (owner("a"), with_space(home).await.1);
     let line = Line::running(home, Some(&space), &node).await;
     let feed = home.store.feed();
     let (mut of_run, mut of_space) = (feed.join_run(&line.run.id), feed.join_space(&space));
@@ -133,7 +128,7 @@ pub(crate) async fn a_late_joiner_gets_the_whole_step_so_far(home: &Home) {
 }
 
 pub(crate) async fn the_step_so_far_is_gone_when_its_reply_commits(home: &Home) {
-    let (node, space) = (owner("a"), with_space(home).await);
+    let (node, space) = (owner("a"), with_space(home).await.1);
     let line = Line::running(home, Some(&space), &node).await;
     let (run, feed) = (line.run.id.clone(), home.store.feed());
     feed.delta(Some(&space), delta(&run, 1, 1, 0, text("Let me look.")));
@@ -164,7 +159,7 @@ pub(crate) async fn the_step_so_far_is_gone_when_its_worker_gives_up(home: &Home
 
 /// Invariant 10: a waiting run costs no memory.
 pub(crate) async fn hubs_vanish_when_nobody_listens(home: &Home) {
-    let (node, space) = (owner("a"), with_space(home).await);
+    let (node, space) = (owner("a"), with_space(home).await.1);
     let feed = home.store.feed();
     let (line, _) = Line::parked(home, Some(&space), &node).await;
     assert!(feed.is_empty(), "a commit alone makes no hub");

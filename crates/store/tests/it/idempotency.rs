@@ -3,10 +3,11 @@
 use tokio::task::JoinSet;
 use toolyard_protocol::{Hash, SpaceId, limits};
 use toolyard_store::idempotency::{self, Known, Scope};
-use toolyard_store::{Store, StoreError, messages, spaces};
+use toolyard_store::{Store, StoreError, messages};
 
 use crate::cast;
 use crate::home::{Home, tx};
+use crate::world::with_space;
 
 fn scope(key: &str, body: &str) -> Scope {
     Scope {
@@ -73,8 +74,7 @@ pub(crate) async fn a_failed_request_leaves_its_key_fresh(home: &Home) {
 
 /// Fifty at once: one does the work, the others wait for it and hear its answer.
 pub(crate) async fn parallel_requests_with_one_key_have_one_effect(home: &Home) {
-    let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+    let (tenant, space) = with_space(home).await;
     let mut tasks = JoinSet::new();
     for _ in 0..50 {
         let (store, space) = (home.store.clone(), space.clone());

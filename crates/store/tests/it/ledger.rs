@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 use toolyard_protocol::tool::Visibility;
 use toolyard_protocol::wait::{AnswerRule, LedgerChange, Wait, WaitKind};
 use toolyard_protocol::{CallId, ClientId, Event, SpaceId, WaitId, limits};
+use toolyard_store::runs;
 use toolyard_store::waits::{self, WaitRow};
-use toolyard_store::{runs, spaces};
 
 use crate::cast::{self, owner};
 use crate::home::{Home, tx};
 use crate::line::{Line, Waking};
+use crate::world::with_space;
 
 /// Every event that opens a wait, with the event that ends it.
 pub(crate) async fn waits_open_and_end_with_their_events(home: &Home) {
@@ -49,8 +50,7 @@ pub(crate) async fn waits_open_and_end_with_their_events(home: &Home) {
 }
 
 pub(crate) async fn a_wait_keeps_what_its_event_said(home: &Home) {
-    let (node, tenant, space) = (owner("a"), cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+    let (node, (tenant, space)) = (owner("a"), with_space(home).await);
     let line = Line::running(home, Some(&space), &node).await;
     let (call, prompt) = (CallId::mint(), CallId::mint());
     let expires = Some(line.row().await.created_at.plus_millis(86_400_000));
@@ -250,8 +250,7 @@ pub(crate) async fn due_waits_are_found_by_the_databases_time(home: &Home) {
 }
 
 pub(crate) async fn open_waits_are_listed_by_run_space_and_kind(home: &Home) {
-    let (node, tenant, space) = (owner("a"), cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+    let (node, (tenant, space)) = (owner("a"), with_space(home).await);
     let (here, _) = Line::parked(home, Some(&space), &node).await;
     let (elsewhere, ended) = Line::parked(home, None, &node).await;
     let asking = CallId::mint();

@@ -9,12 +9,7 @@ use toolyard_store::{StoreError, messages, spaces};
 use crate::cast::{self, owner};
 use crate::home::{Home, tx};
 use crate::line::Line;
-
-async fn with_space(home: &Home) -> SpaceId {
-    let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
-    space
-}
+use crate::world::with_space;
 
 fn run_of(space: &SpaceId, agent: &EntityId) -> NewRun {
     let mut run = cast::new_run(&cast::tenant(), Some(space));
@@ -27,7 +22,7 @@ async fn insert(home: &Home, run: &NewRun) -> Result<runs::RunRow, StoreError> {
 }
 
 pub(crate) async fn a_stored_run_reads_back_as_it_was_inserted(home: &Home) {
-    let space = with_space(home).await;
+    let (_, space) = with_space(home).await;
     for (owner, status) in [(None, RunStatus::Queued), (Some(owner("a")), RunStatus::Running)] {
         let run = run_of(&space, &EntityId::mint());
         let inserted = tx!(home, write, [run, owner], |tx| runs::insert(tx, &run, owner.as_ref()).await);
@@ -40,7 +35,7 @@ pub(crate) async fn a_stored_run_reads_back_as_it_was_inserted(home: &Home) {
 }
 
 pub(crate) async fn a_second_live_run_is_refused_and_changes_nothing(home: &Home) {
-    let (tenant, space, agent) = (cast::tenant(), with_space(home).await, EntityId::mint());
+    let ((tenant, space), agent) = (with_space(home).await, EntityId::mint());
     let first = insert(home, &run_of(&space, &agent)).await.unwrap();
 
     // The refusal undoes what its transaction did before.
@@ -66,7 +61,7 @@ pub(crate) async fn a_second_live_run_is_refused_and_changes_nothing(home: &Home
 }
 
 pub(crate) async fn other_spaces_agents_tenants_and_ended_runs_do_not_count(home: &Home) {
-    let (here, there) = (with_space(home).await, with_space(home).await);
+    let ((_, here), (_, there)) = (with_space(home).await, with_space(home).await);
     let agent = EntityId::mint();
     let node = owner("a");
     let line = Line::begun(home, run_of(&here, &agent), Some(&node)).await;
@@ -87,7 +82,7 @@ pub(crate) async fn other_spaces_agents_tenants_and_ended_runs_do_not_count(home
 }
 
 pub(crate) async fn of_many_parallel_runs_for_one_agent_one_is_born(home: &Home) {
-    let (space, agent) = (with_space(home).await, EntityId::mint());
+    let ((_, space), agent) = (with_space(home).await, EntityId::mint());
     let mut tasks = JoinSet::new();
     for _ in 0..20 {
         let (store, run) = (home.store.clone(), run_of(&space, &agent));
@@ -102,7 +97,7 @@ pub(crate) async fn of_many_parallel_runs_for_one_agent_one_is_born(home: &Home)
 }
 
 pub(crate) async fn runs_are_listed_newest_first_in_pages(home: &Home) {
-    let (tenant, space) = (cast::tenant(), with_space(home).await);
+    let (tenant, space) = with_space(home).await;
     let node = owner("a");
     let mut born: Vec<RunId> = Vec::new();
     for i in 0..6 {

@@ -83,6 +83,7 @@ stories! {
         appends::worker_append_after_its_release_is_fenced,
         appends::worker_append_after_hand_back_is_fenced,
         appends::worker_append_of_an_earlier_life_of_the_node_is_fenced,
+        appends::worker_append_of_an_earlier_epoch_of_the_same_node_is_fenced,
         appends::worker_append_to_an_unknown_run_or_another_tenants_is_gone,
         appends::a_run_is_parked_without_an_event,
         appends::log_is_read_in_pages_and_by_position,

@@ -13,12 +13,7 @@ use toolyard_store::{Store, StoreError, log, messages, spaces};
 use crate::cast::{self, owner};
 use crate::home::{Home, tx};
 use crate::line::{Line, Waking};
-
-async fn with_space(home: &Home) -> (TenantId, SpaceId) {
-    let (tenant, space) = (cast::tenant(), SpaceId::mint());
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
-    (tenant, space)
-}
+use crate::world::with_space;
 
 pub(crate) async fn events_and_messages_share_one_row_of_positions(home: &Home) {
     let (tenant, space) = with_space(home).await;

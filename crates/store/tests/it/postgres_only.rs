@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 use toolyard_protocol::wait::WaitKind;
-use toolyard_protocol::{ClientId, SpaceId, WaitId};
+use toolyard_protocol::{ClientId, WaitId};
 use toolyard_store::{
     DatabaseUrl, OpenError, Settings, Store, StoreError, Tx, known_version, log, messages, runs, spaces,
     waits,
@@ -15,7 +15,7 @@ use crate::cast::{self, owner};
 use crate::home::{Home, tell_on_postgres, tx};
 use crate::line::{Line, Waking};
 use crate::server;
-use crate::world::census;
+use crate::world::{census, with_space};
 
 /// Longer than any of this takes; only a broken build waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,8 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_of_one_node_is_heard_on_another() {
     tell_on_postgres(async |home: Home| {
-        let (tenant, space) = (cast::tenant(), SpaceId::mint());
-        tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+        let (tenant, space) = with_space(&home).await;
         let line = Line::running(&home, Some(&space), &owner("a")).await;
         let other = Store::open(&home.settings).await.unwrap();
         let mut of_run = other.feed().join_run(&line.run.id);
@@ -103,8 +102,7 @@ async fn a_reply_on_one_node_ends_the_step_so_far_on_another() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_with_a_message_and_a_result_do_not_deadlock() {
     tell_on_postgres(async |home: Home| {
-        let (tenant, space) = (cast::tenant(), SpaceId::mint());
-        tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+        let (tenant, space) = with_space(&home).await;
         let (line, call) = Line::parked(&home, Some(&space), &owner("a")).await;
         let (run, wait) = (line.run.id.clone(), WaitId::of(WaitKind::Client, &call, 0));
         let (claimed, claims) = tokio::sync::oneshot::channel();
@@ -150,8 +148,7 @@ async fn until_somebody_waits(tx: &mut Tx<'_>) -> Result<(), StoreError> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_space_and_a_result_do_not_deadlock() {
     tell_on_postgres(async |home: Home| {
-        let (tenant, space) = (cast::tenant(), SpaceId::mint());
-        tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+        let (tenant, space) = with_space(&home).await;
         let (line, call) = Line::parked(&home, Some(&space), &owner("a")).await;
         let run = line.run.id.clone();
         let (locked, locks) = tokio::sync::oneshot::channel();
@@ -182,9 +179,8 @@ async fn a_deleted_space_and_a_result_do_not_deadlock() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_space_leaves_no_run_that_was_just_born() {
     tell_on_postgres(async |home: Home| {
-        let (tenant, space) = (cast::tenant(), SpaceId::mint());
         let before = census(&home).await;
-        tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+        let (tenant, space) = with_space(&home).await;
         let new = cast::new_run(&tenant, Some(&space));
         let (born, births) = tokio::sync::oneshot::channel();
         let starting = async {
@@ -250,21 +246,15 @@ async fn a_database_of_a_later_release_is_left_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_password_is_never_part_of_a_message() {
-    let url = server::url_of("no_such_database");
-    let right = url
-        .split_once("://")
-        .and_then(|(_, rest)| rest.split_once('@'))
-        .and_then(|(user, _)| user.split_once(':'))
-        .map(|(_, password)| password.to_owned())
-        .expect("the test server wants a password");
-    let wrong = url.replace(&right, "hunter2-the-wrong-one");
-    for url in [url.clone(), wrong] {
-        let settings = Settings::Postgres { url: DatabaseUrl::new(url) };
-        let refused = Store::open(&settings).await.err().unwrap();
-        assert!(matches!(refused, OpenError::Database { .. }), "{refused:?}");
-        for told in [refused.to_string(), format!("{refused:?}"), format!("{settings:?}")] {
-            assert!(!told.contains(&right) && !told.contains("hunter2"), "{told}");
-        }
+    let (scheme, rest) = server::url().split_once("://").unwrap();
+    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    let (server, _) = place.rsplit_once('/').unwrap();
+    let url = format!("{scheme}://toolyard:hunter2@{server}/no_such_database");
+    let settings = Settings::Postgres { url: DatabaseUrl::new(url) };
+    let refused = Store::open(&settings).await.err().unwrap();
+    assert!(matches!(refused, OpenError::Database { .. }), "{refused:?}");
+    for told in [refused.to_string(), format!("{refused:?}"), format!("{settings:?}")] {
+        assert!(!told.contains("hunter2"), "{told}");
     }
 }
 

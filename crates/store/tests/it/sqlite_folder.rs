@@ -83,32 +83,21 @@ async fn a_database_that_is_none_is_told() {
 
 #[tokio::test]
 async fn a_database_of_a_later_release_is_left_alone() {
-    let home = Home::on_sqlite().await;
-    let folder = folder_of(&home).to_owned();
-    let place = folder.parent().unwrap().to_owned();
-    let known = known_version();
-    // Only the file is kept; the home's own store is closed.
-    let copy = tempfile::tempdir().unwrap();
-    home.store
-        .write(|tx| Box::pin(async move { tx.exec("UPDATE spaces SET last_pos = 0", &[]).await }))
-        .await
-        .map_err(|e: toolyard_store::StoreError| e)
-        .unwrap();
-    let version: i64 = raw(&folder).query_row("PRAGMA user_version", [], |r| r.get(0)).unwrap();
-    assert_eq!(version, known);
-    home.end().await;
-    assert!(!place.exists());
-
-    let settings = Settings::Sqlite { folder: copy.path().to_owned() };
+    let place = tempfile::tempdir().unwrap();
+    let settings = Settings::Sqlite { folder: place.path().to_owned() };
     Store::open(&settings).await.unwrap().close().await;
-    raw(copy.path()).pragma_update(None, "user_version", known + 1).unwrap();
-    let refused = refusal(copy.path()).await;
+    let version = || -> i64 { raw(place.path()).query_row("PRAGMA user_version", [], |r| r.get(0)).unwrap() };
+    let known = known_version();
+    assert_eq!(version(), known);
+
+    raw(place.path()).pragma_update(None, "user_version", known + 1).unwrap();
+    let refused = refusal(place.path()).await;
     let OpenError::TooNew { found, known: told } = refused else {
         panic!("{refused:?}");
     };
     assert_eq!((found, told), (known + 1, known));
-    let version: i64 = raw(copy.path()).query_row("PRAGMA user_version", [], |r| r.get(0)).unwrap();
-    assert_eq!(version, known + 1, "nothing was changed");
-    raw(copy.path()).pragma_update(None, "user_version", known).unwrap();
+    assert_eq!(version(), known + 1, "nothing was changed");
+
+    raw(place.path()).pragma_update(None, "user_version", known).unwrap();
     Store::open(&settings).await.unwrap().close().await;
 }

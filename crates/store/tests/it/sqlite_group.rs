@@ -4,14 +4,15 @@
 use futures::future::{BoxFuture, join_all};
 use futures::poll;
 use serde_json::json;
-use toolyard_protocol::{CallId, Hash, SpaceId};
+use toolyard_protocol::{CallId, Hash};
 use toolyard_store::log::AppendError;
-use toolyard_store::{StoreError, Tx, blobs, messages, outbox, spaces};
+use toolyard_store::{StoreError, Tx, blobs, messages, outbox};
 
 use crate::cast::{self, owner};
 use crate::failures::notes;
 use crate::home::{Home, tx};
 use crate::line::Line;
+use crate::world::with_space;
 
 /// Queues all writes while the writer is held up, so that they are one group,
 /// in this order.
@@ -177,8 +178,7 @@ async fn an_operation_that_ignores_a_full_disk_writes_nothing() {
 #[tokio::test]
 async fn writing_goes_on_when_there_is_room_again() {
     let home = Home::on_sqlite().await;
-    let (tenant, space, node) = (cast::tenant(), SpaceId::mint(), owner("a"));
-    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+    let (node, (tenant, space)) = (owner("a"), with_space(&home).await);
     let line = Line::running(&home, Some(&space), &node).await;
     set_room(&home, false).await;
 

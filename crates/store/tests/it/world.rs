@@ -15,8 +15,15 @@ use toolyard_store::grants::{self, GrantRow};
 use toolyard_store::{StoreError, Tx, agents, audit, keys, messages, outbox, spaces};
 
 use crate::cast::{self, owner};
-use crate::home::{Home, START_MS};
+use crate::home::{Home, START_MS, tx};
 use crate::line::Line;
+
+/// An empty space of the stories' tenant.
+pub(crate) async fn with_space(home: &Home) -> (TenantId, SpaceId) {
+    let (tenant, space) = (cast::tenant(), SpaceId::mint());
+    tx!(home, write, [tenant, space], |tx| spaces::insert(tx, &tenant, &cast::space(&space)).await);
+    (tenant, space)
+}
 
 /// The names of what a tenant has.
 #[derive(Clone)]
