@@ -81,3 +81,5 @@ bench: ## Measure the gateway (release build)
 codegen: ## Write the generated files
 	$(call say,writing the generated files)
 	@$(CARGO) run --quiet -p xtask -- codegen
+	@$(CARGO) run --quiet -p toolyard -- config openapi > api/openapi.json
+	@$(CARGO) run --quiet -p toolyard -- config schema > api/config.schema.json

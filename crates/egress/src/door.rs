@@ -27,22 +27,32 @@ pub struct Patience {
     pub bytes: u64,
 }
 
-/// One POST with a JSON body.
+/// What is asked of the far side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Get,
+    Post,
+    Delete,
+}
+
+/// One request; a body is JSON.
 #[derive(Clone)]
-pub struct Post<'a> {
+pub struct Letter<'a> {
+    pub verb: Verb,
     pub target: &'a Target,
     pub bearer: Option<&'a SecretString>,
     /// What the caller wants to read.
     pub accept: &'static str,
-    pub body: Bytes,
+    pub body: Option<Bytes>,
     pub patience: Patience,
 }
 
-impl fmt::Debug for Post<'_> {
+impl fmt::Debug for Letter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Post")
+        f.debug_struct("Letter")
+            .field("verb", &self.verb)
             .field("target", self.target)
-            .field("bytes", &self.body.len())
+            .field("bytes", &self.body.as_ref().map_or(0, Bytes::len))
             .field("patience", &self.patience)
             .finish_non_exhaustive()
     }
@@ -69,22 +79,28 @@ impl Door {
         Ok(Self { client: client.map_err(EgressError::Unavailable)? })
     }
 
-    /// Sends JSON and returns once the head of the answer is here, whatever
-    /// its status. Redirects are answers, not instructions.
-    pub async fn post_json(&self, post: Post<'_>) -> Result<Answer, EgressError> {
+    /// Sends and returns once the head of the answer is here, whatever its
+    /// status. Redirects are answers, not instructions.
+    pub async fn send(&self, letter: Letter<'_>) -> Result<Answer, EgressError> {
+        let verb = match letter.verb {
+            Verb::Get => reqwest::Method::GET,
+            Verb::Post => reqwest::Method::POST,
+            Verb::Delete => reqwest::Method::DELETE,
+        };
         let mut request = self
             .client
-            .post(post.target.url())
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .header(ACCEPT, HeaderValue::from_static(post.accept));
-        if let Some(secret) = post.bearer {
+            .request(verb, letter.target.url())
+            .header(ACCEPT, HeaderValue::from_static(letter.accept));
+        if let Some(secret) = letter.bearer {
             request = request.header(AUTHORIZATION, bearer(secret)?);
         }
-        let sent = tokio::time::timeout(post.patience.head, request.body(post.body).send()).await;
-        match sent {
-            Err(_) => Err(EgressError::Timeout { after: post.patience.head }),
+        if let Some(body) = letter.body {
+            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
+        }
+        match tokio::time::timeout(letter.patience.head, request.send()).await {
+            Err(_) => Err(EgressError::Timeout { after: letter.patience.head }),
             Ok(Err(cause)) => Err(EgressError::Unreachable(cause.without_url())),
-            Ok(Ok(response)) => Ok(Answer::new(response, post.patience)),
+            Ok(Ok(response)) => Ok(Answer::new(response, letter.patience)),
         }
     }
 }

@@ -14,6 +14,6 @@ mod error;
 mod target;
 
 pub use answer::{Answer, Body};
-pub use door::{Door, Patience, Post};
+pub use door::{Door, Letter, Patience, Verb};
 pub use error::EgressError;
 pub use target::Target;

@@ -36,6 +36,13 @@ impl Target {
         Self { url }
     }
 
+    /// The same address with one more query parameter.
+    pub fn asking(&self, name: &str, value: &str) -> Self {
+        let mut url = self.url.clone();
+        url.query_pairs_mut().append_pair(name, value);
+        Self { url }
+    }
+
     /// Scheme, host and port.
     pub fn origin(&self) -> String {
         self.url.origin().ascii_serialization()

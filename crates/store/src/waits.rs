@@ -183,6 +183,14 @@ pub async fn due(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<WaitRow>, StoreError
     .await
 }
 
+/// How many waits of each kind are open, of all tenants, for metrics.
+pub async fn counts(tx: &mut Tx<'_>) -> Result<Vec<(String, i64)>, StoreError> {
+    tx.all("SELECT kind, count(*) FROM waits WHERE ended_seq IS NULL GROUP BY kind ORDER BY kind", &[], |r| {
+        Ok((r.text(0)?, r.int(1)?))
+    })
+    .await
+}
+
 /// When the next wait is due, if any has a moment.
 pub async fn next_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
     let next = tx

@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use toolyard_egress::{Answer, Door, EgressError, Patience, Post, Target};
+use toolyard_egress::{Answer, Door, EgressError, Letter, Patience, Target, Verb};
 
 const PATIENCE: Patience =
     Patience { head: Duration::from_secs(10), idle: Duration::from_secs(10), bytes: 1 << 20 };
@@ -38,9 +38,10 @@ async fn post(base: &str, patience: Patience) -> Result<Answer, EgressError> {
     let key = SecretString::from("canary");
     let body = Bytes::from_static(b"{}");
     let accept = "text/event-stream";
-    let post = Post { target: &target, bearer: Some(&key), accept, body, patience };
+    let post =
+        Letter { verb: Verb::Post, target: &target, bearer: Some(&key), accept, body: Some(body), patience };
     assert!(!format!("{post:?}").contains("canary"));
-    Door::operator().unwrap().post_json(post).await
+    Door::operator().unwrap().send(post).await
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use tokio::time::{Sleep, sleep};
-use toolyard_egress::{Answer, Body, EgressError, Patience, Post};
+use toolyard_egress::{Answer, Body, EgressError, Letter, Patience, Verb};
 
 use super::{Decoder, Line, REPLY_BYTES, Timeouts, fault};
 use crate::chunk::Chunk;
@@ -100,14 +100,15 @@ impl Session {
 
     async fn send(&mut self) -> Result<State, ModelError> {
         let timeouts = self.line.timeouts;
-        let post = Post {
+        let letter = Letter {
+            verb: Verb::Post,
             target: &self.line.target,
             bearer: self.line.key.as_ref(),
             accept: "text/event-stream, application/json",
-            body: self.body.clone(),
+            body: Some(self.body.clone()),
             patience: Patience { head: timeouts.head, idle: timeouts.idle, bytes: REPLY_BYTES },
         };
-        let mut answer = self.line.door.post_json(post).await.map_err(fault::of_egress)?;
+        let mut answer = self.line.door.send(letter).await.map_err(fault::of_egress)?;
         if !answer.is_success() {
             let body = answer.body.peek(REFUSAL_BYTES).await;
             let body = String::from_utf8_lossy(&body);

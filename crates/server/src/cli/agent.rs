@@ -9,7 +9,7 @@ use toolyard_runtime::check_agent;
 use toolyard_store::agents::{self, Upserted};
 use toolyard_store::{Store, StoreError, audit};
 
-use super::reach::{Reach, reach};
+use super::reach::{Gateway, Reach, reach};
 use super::{CliError, Common, print};
 use crate::config::Config;
 
@@ -25,17 +25,38 @@ pub(super) enum Agent {
     Delete { name: String },
 }
 
+const COLUMNS: &[&str] = &["name", "id", "updatedAt"];
+
 pub(super) async fn obey(command: Agent, common: &Common, config: &Config) -> Result<(), CliError> {
     if let Agent::Put { file } = &command {
         return put(file, common, config).await;
     }
     let store = match reach(common, config).await? {
-        Reach::Gateway(gateway) => return Err(gateway.cannot("look at agents or remove one")),
+        Reach::Gateway(gateway) => return at_gateway(&command, &gateway, common.json).await,
         Reach::Database(store) => store,
     };
     let done = in_database(&command, &store, common.json).await;
     store.close().await;
     done
+}
+
+async fn at_gateway(command: &Agent, gateway: &Gateway, as_json: bool) -> Result<(), CliError> {
+    match command {
+        Agent::Put { .. } => {}
+        Agent::List => {
+            let list = gateway.get("/api/agents", &[("limit", "200")]).await?;
+            print::rows(as_json, &list, "agents", COLUMNS);
+        }
+        Agent::Show { name } => {
+            let found = gateway.get(&format!("/api/agents/{name}"), &[]).await?;
+            println!("{:#}", found.pointer("/agent/config").unwrap_or(&Value::Null));
+        }
+        Agent::Delete { name } => {
+            gateway.delete(&format!("/api/agents/{name}"), &[]).await?;
+            print::value(as_json, &json!({"deleted": true}), |_| "deleted".to_owned());
+        }
+    }
+    Ok(())
 }
 
 async fn put(file: &PathBuf, common: &Common, config: &Config) -> Result<(), CliError> {
@@ -91,7 +112,7 @@ async fn in_database(command: &Agent, store: &Store, as_json: bool) -> Result<()
                 .await?;
             let view = |a: agents::Agent| json!({"id": a.id, "name": a.name, "configHash": a.hash, "updatedAt": a.updated_at});
             let list = json!({"agents": rows.into_iter().map(view).collect::<Vec<_>>()});
-            print::rows(as_json, &list, "agents", &["name", "id", "updatedAt"]);
+            print::rows(as_json, &list, "agents", COLUMNS);
         }
         Agent::Show { name } => {
             let name = named(name)?;

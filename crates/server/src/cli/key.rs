@@ -44,6 +44,8 @@ fn tenant_of(text: &str) -> Result<TenantId, CliError> {
     TenantId::parse(text).map_err(|e| CliError::said(e.to_string()))
 }
 
+const COLUMNS: &[&str] = &["id", "tenant", "kind", "label", "revokedAt"];
+
 pub(super) async fn obey(command: Key, common: &Common, config: &Config) -> Result<(), CliError> {
     match (command, reach(common, config).await?) {
         (Key::Create { tenant, kind, label }, Reach::Gateway(gateway)) => {
@@ -53,7 +55,14 @@ pub(super) async fn obey(command: Key, common: &Common, config: &Config) -> Resu
             }
             show(common.json, &gateway.post("/api/keys", &body).await?);
         }
-        (_, Reach::Gateway(gateway)) => return Err(gateway.cannot("list or revoke keys")),
+        (Key::List { tenant }, Reach::Gateway(gateway)) => {
+            let query: Vec<_> = tenant.iter().map(|t| ("tenant", t.as_str())).collect();
+            print::rows(common.json, &gateway.get("/api/keys", &query).await?, "keys", COLUMNS);
+        }
+        (Key::Revoke { id, tenant }, Reach::Gateway(gateway)) => {
+            gateway.delete(&format!("/api/keys/{id}"), &[("tenant", &tenant)]).await?;
+            print::value(common.json, &json!({"revoked": true}), |_| "revoked".to_owned());
+        }
         (command, Reach::Database(store)) => {
             let done = in_database(command, &store, common.json).await;
             store.close().await;
@@ -110,7 +119,7 @@ async fn in_database(command: Key, store: &Store, as_json: bool) -> Result<(), C
                        "createdAt": k.created_at, "revokedAt": k.revoked_at})
             };
             let list = json!({"keys": rows.into_iter().map(view).collect::<Vec<_>>()});
-            print::rows(as_json, &list, "keys", &["id", "tenant", "kind", "label", "revokedAt"]);
+            print::rows(as_json, &list, "keys", COLUMNS);
         }
         Key::Revoke { id, tenant } => {
             let tenant = tenant_of(&tenant)?;

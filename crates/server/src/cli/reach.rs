@@ -1,11 +1,12 @@
 //! Where a command goes: to a running gateway, or to the database itself.
 
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 use secrecy::SecretString;
 use serde_json::Value;
-use toolyard_egress::{Door, Patience, Post, Target};
+use toolyard_egress::{Door, Letter, Patience, Target, Verb};
 use toolyard_store::Store;
 
 use super::{CliError, Common, local};
@@ -44,29 +45,53 @@ pub(super) async fn reach(common: &Common, config: &Config) -> Result<Reach, Cli
     Ok(Reach::Gateway(Gateway { door, base, key }))
 }
 
-/// The address of the data folder's gateway, if somebody listens there. A
-/// killed gateway leaves its file behind.
+/// The address of the data folder's gateway, if it runs. A killed gateway
+/// leaves its file behind, and its port may be somebody else's by now: with
+/// SQLite the folder's lock knows better.
 pub(super) fn running(config: &Config) -> Option<String> {
     let presence = presence::read(&config.data)?;
+    if config.database_url.is_empty() && !is_locked(&config.data) {
+        return None;
+    }
     let address = presence.url.strip_prefix("http://")?.parse().ok()?;
     std::net::TcpStream::connect_timeout(&address, Duration::from_secs(2)).ok()?;
     Some(presence.url)
 }
 
+fn is_locked(data: &Path) -> bool {
+    let lock = std::fs::File::open(data.join("lock"));
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
+}
+
 impl Gateway {
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        let target = self.base.below(path);
-        let post = Post {
-            target: &target,
+        self.send(Verb::Post, &self.base.below(path), Some(body)).await
+    }
+
+    /// Reads the first page of a list, or one thing.
+    pub(super) async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, CliError> {
+        let target = query.iter().fold(self.base.below(path), |t, (name, value)| t.asking(name, value));
+        self.send(Verb::Get, &target, None).await
+    }
+
+    pub(super) async fn delete(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, CliError> {
+        let target = query.iter().fold(self.base.below(path), |t, (name, value)| t.asking(name, value));
+        self.send(Verb::Delete, &target, None).await
+    }
+
+    async fn send(&self, verb: Verb, target: &Target, body: Option<&Value>) -> Result<Value, CliError> {
+        let letter = Letter {
+            verb,
+            target,
             bearer: Some(&self.key),
             accept: "application/json",
-            body: Bytes::from(body.to_string()),
+            body: body.map(|body| Bytes::from(body.to_string())),
             patience: PATIENCE,
         };
         let fault = |e: toolyard_egress::EgressError| {
             CliError::said(format!("{}: {}", self.base.origin(), e.causes()))
         };
-        let mut answer = self.door.post_json(post).await.map_err(fault)?;
+        let mut answer = self.door.send(letter).await.map_err(fault)?;
         let bytes = answer.body.read_all().await.map_err(fault)?;
         let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         if answer.is_success() {
@@ -75,13 +100,5 @@ impl Gateway {
         let message = value.pointer("/error/message").and_then(Value::as_str);
         let message = message.map_or_else(|| format!("status {}", answer.status), str::to_owned);
         Err(CliError::said(format!("{}: {message}", self.base.origin())))
-    }
-
-    /// The door sends POST only, so far.
-    pub(super) fn cannot(&self, what: &str) -> CliError {
-        CliError::said(format!(
-            "a gateway runs at {}: use its API to {what}, or stop it first",
-            self.base.origin()
-        ))
     }
 }

@@ -1,11 +1,11 @@
 //! `toolyard run`
 
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolyard_protocol::{RunId, TenantId, Viewer, limits};
 use toolyard_store::{Store, StoreError, log, runs};
 
-use super::reach::{Reach, reach};
+use super::reach::{Gateway, Reach, reach};
 use super::{CliError, Common, print};
 use crate::config::Config;
 use crate::routes::view;
@@ -20,6 +20,8 @@ pub(super) enum Run {
     Cancel { id: String },
 }
 
+const COLUMNS: &[&str] = &["id", "status", "agentName", "createdAt", "errorCode"];
+
 pub(super) async fn obey(command: Run, common: &Common, config: &Config) -> Result<(), CliError> {
     let id_of = |id: &str| RunId::parse(id).map_err(|e| CliError::said(e.to_string()));
     match (command, reach(common, config).await?) {
@@ -28,7 +30,13 @@ pub(super) async fn obey(command: Run, common: &Common, config: &Config) -> Resu
             let answer = gateway.post(&format!("/api/runs/{id}/cancel"), &json!({})).await?;
             print::value(common.json, &answer, |_| "canceling".to_owned());
         }
-        (_, Reach::Gateway(gateway)) => return Err(gateway.cannot("look at runs")),
+        (Run::List, Reach::Gateway(gateway)) => {
+            let list = gateway.get("/api/runs", &[("limit", "200")]).await?;
+            print::rows(common.json, &list, "runs", COLUMNS);
+        }
+        (Run::Show { id }, Reach::Gateway(gateway)) => {
+            println!("{:#}", show_remote(&gateway, &id_of(&id)?).await?);
+        }
         (Run::Cancel { .. }, Reach::Database(store)) => {
             store.close().await;
             return Err(CliError::said("no gateway runs: start one to cancel a run"));
@@ -47,6 +55,23 @@ pub(super) async fn obey(command: Run, common: &Common, config: &Config) -> Resu
     Ok(())
 }
 
+/// A run and its whole log, page by page.
+async fn show_remote(gateway: &Gateway, id: &RunId) -> Result<Value, CliError> {
+    let mut shown = gateway.get(&format!("/api/runs/{id}"), &[]).await?;
+    let mut events: Vec<Value> = Vec::new();
+    loop {
+        let after = events.last().and_then(|e| e["seq"].as_i64()).unwrap_or(0).to_string();
+        let query = [("afterSeq", after.as_str()), ("limit", "200")];
+        let page = gateway.get(&format!("/api/runs/{id}/events"), &query).await?;
+        let page = page["events"].as_array().cloned().unwrap_or_default();
+        if page.is_empty() {
+            shown["events"] = Value::Array(events);
+            return Ok(shown);
+        }
+        events.extend(page);
+    }
+}
+
 async fn list(store: &Store, as_json: bool) -> Result<(), CliError> {
     let tenant = TenantId::default_tenant();
     let rows = store
@@ -55,8 +80,7 @@ async fn list(store: &Store, as_json: bool) -> Result<(), CliError> {
         })
         .await?;
     let views: Vec<_> = rows.into_iter().map(|row| view::run(row, &Viewer::secret())).collect();
-    let columns = ["id", "status", "agentName", "createdAt", "errorCode"];
-    print::rows(as_json, &json!({"runs": views}), "runs", &columns);
+    print::rows(as_json, &json!({"runs": views}), "runs", COLUMNS);
     Ok(())
 }
 

@@ -7,7 +7,8 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolyard_protocol::ErrorCode;
-use toolyard_store::{StoreError, nodes, runs};
+use toolyard_protocol::wait::WaitKind;
+use toolyard_store::{StoreError, nodes, runs, waits};
 
 use super::{answer, openapi};
 use crate::app::App;
@@ -36,11 +37,20 @@ pub(super) async fn ready(app: Arc<App>) -> Result<Response, Refusal> {
 
 /// Counters as Prometheus reads them.
 pub(super) async fn metrics(app: Arc<App>) -> Result<Response, Refusal> {
-    let counted =
-        app.store.read::<_, StoreError, _>(move |tx| Box::pin(async move { runs::counts(tx).await }));
-    for (status, count) in counted.await? {
-        // Exact up to 2^53 runs.
+    let counted = app.store.read::<_, StoreError, _>(move |tx| {
+        Box::pin(async move { Ok((runs::counts(tx).await?, waits::counts(tx).await?)) })
+    });
+    let (by_status, by_kind) = counted.await?;
+    // A kind without open waits has no row: it must fall back to zero.
+    for kind in WaitKind::ALL {
+        metrics::gauge!("toolyard_waits_open", "kind" => kind.as_str()).set(0.0);
+    }
+    // Exact up to 2^53.
+    for (status, count) in by_status {
         metrics::gauge!("toolyard_runs", "status" => status).set(count as f64);
+    }
+    for (kind, count) in by_kind {
+        metrics::gauge!("toolyard_waits_open", "kind" => kind).set(count as f64);
     }
     let text = app.meter.0.render();
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())

@@ -5,6 +5,7 @@
 //! client that stops reading is cut from outside.
 
 mod cursor;
+mod outlet;
 mod reader;
 mod source;
 mod steps;
@@ -15,8 +16,6 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use tokio::sync::mpsc;
 
 pub(crate) use cursor::cursor;
 pub(crate) use source::Source;
@@ -25,16 +24,17 @@ use crate::http::meter;
 use crate::routes::call::Call;
 use reader::Reader;
 
-/// Frames that wait for a client to read them. When it is full, the filler
-/// waits; after `limits.reader_seconds` the connection is cut and the client
-/// comes back.
+/// Frames and bytes that wait for a client to read them. When either is full,
+/// the filler waits; after `limits.reader_seconds` the connection is cut and
+/// the client comes back.
 const BACKLOG: usize = 64;
+const BACKLOG_BYTES: usize = 256 << 10;
 /// A comment now and then keeps proxies from closing an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Answers a request with a stream from a position.
 pub(crate) fn open(call: Call, source: Source, from: i64) -> Response {
-    let (send, frames) = mpsc::channel::<Bytes>(BACKLOG);
+    let (send, frames) = outlet::channel(BACKLOG, BACKLOG_BYTES);
     let tasks = call.app.tasks.clone();
     let counted = meter::Reader::enter();
     let reader = Reader::new(call, source, from, send);
@@ -43,7 +43,7 @@ pub(crate) fn open(call: Call, source: Source, from: i64) -> Response {
         drop(counted);
     });
     let body = futures::stream::unfold(frames, |mut frames| async move {
-        let bytes = frames.recv().await?;
+        let bytes = frames.next().await?;
         Some((Ok::<_, std::convert::Infallible>(bytes), frames))
     });
     let mut response = Body::from_stream(body).into_response();

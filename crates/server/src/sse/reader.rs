@@ -7,7 +7,6 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use toolyard_protocol::delta::Delta;
 use toolyard_protocol::event::Event;
@@ -15,6 +14,7 @@ use toolyard_protocol::{Principal, RunId, Viewer, limits};
 use toolyard_store::{Joined, StoreError, log, runs};
 
 use super::KEEP_ALIVE;
+use super::outlet::Outlet;
 use super::source::{Item, Source};
 use super::steps::{Steps, Verdict};
 use crate::app::App;
@@ -62,11 +62,11 @@ pub(super) struct Reader {
     checked: Instant,
     /// When something was last sent.
     spoken: Instant,
-    send: mpsc::Sender<Bytes>,
+    send: Outlet,
 }
 
 impl Reader {
-    pub(super) fn new(call: Call, source: Source, cursor: i64, send: mpsc::Sender<Bytes>) -> Self {
+    pub(super) fn new(call: Call, source: Source, cursor: i64, send: Outlet) -> Self {
         let viewer = match call.sight {
             Sight::Space(_, viewer) | Sight::Run(_, viewer) => viewer,
             // Without a seat nothing is seen: a member route always has one.
@@ -242,7 +242,7 @@ impl Reader {
                             return Ok(Followed::Gap);
                         }
                         pieces += 1;
-                        if pieces >= PIECES {
+                        if pieces >= PIECES || self.finished {
                             return Ok(Followed::Page);
                         }
                     }

@@ -9,6 +9,11 @@ use toolyard_protocol::delta::Delta;
 use toolyard_protocol::event::Event;
 use toolyard_store::StepSoFar;
 
+/// Later than every step.
+const ENDED: u32 = u32::MAX;
+/// Runs of a space that are remembered before ended ones are forgotten.
+const REMEMBERED: usize = 256;
+
 /// What to do with a piece.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -49,8 +54,12 @@ impl Steps {
                 place.next = None;
                 place.inputs.clear();
             }
+            // Pieces that are still under way are void: nothing follows an end.
             Event::RunFinished(_) => {
-                self.0.remove(run);
+                self.place(run).replied = Some(ENDED);
+                if self.0.len() > REMEMBERED {
+                    self.0.retain(|_, place| place.replied != Some(ENDED));
+                }
             }
             _ => {}
         }
@@ -143,6 +152,22 @@ mod tests {
         assert_eq!(steps.judge(&delta(&run, 2, 1, 5)), Verdict::Skip);
         assert_eq!(steps.judge(&delta(&run, 3, 1, 0)), Verdict::First);
         assert_eq!(steps.judge(&delta(&run, 3, 1, 4)), Verdict::Gap);
+    }
+
+    #[test]
+    fn nothing_follows_the_end_of_a_run() {
+        let run = RunId::mint();
+        let mut steps = Steps::default();
+        let end = toolyard_protocol::event::RunFinished {
+            status: toolyard_protocol::run::RunEnd::Completed,
+            usage: Default::default(),
+            cost: None,
+            error: None,
+            message: None,
+            detail: toolyard_protocol::Guarded::Hidden,
+        };
+        steps.logged(&run, &Event::from(end));
+        assert_eq!(steps.judge(&delta(&run, 2, 1, 0)), Verdict::Skip);
     }
 
     #[test]

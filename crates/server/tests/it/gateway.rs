@@ -71,6 +71,9 @@ impl Gateway {
         Self { child, url, folder, client }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }

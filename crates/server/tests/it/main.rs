@@ -5,12 +5,18 @@
 
 mod access;
 mod cli;
+#[path = "../kill/database.rs"]
+#[allow(dead_code, reason = "shared with the kill tests, which use all of it")]
+mod database;
 mod edge;
 mod files;
 mod gateway;
+mod generated;
 mod idempotency;
 mod keys;
 mod life;
+mod nodes;
+mod readme;
 mod rest;
 mod runs;
 mod secrets;

@@ -202,8 +202,8 @@ async fn s2_a_reader_that_does_not_read_is_cut_and_the_others_go_on() {
     write!(slow, "GET {path} HTTP/1.1\r\nhost: localhost\r\nx-secret-key: {SECRET}\r\n\r\n").unwrap();
     let mut quick = Stream::new(yard.gateway.secret(Method::GET, &path).send().await.unwrap());
     let messages = format!("/api/smart-spaces/{}/messages", yard.space);
-    for n in 0..60 {
-        let body = json!({"content": "x".repeat(500_000), "entityId": yard.ann, "triggerAgents": false});
+    for n in 0..16 {
+        let body = json!({"content": "x".repeat(900_000), "entityId": yard.ann, "triggerAgents": false});
         fine(yard.gateway.secret(Method::POST, &messages).json(&body)).await;
         assert_eq!(quick.next().await.unwrap().id, Some((n + 1).to_string()));
     }

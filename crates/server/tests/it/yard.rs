@@ -120,7 +120,7 @@ impl Stream {
     pub(crate) fn new(response: Response) -> Self {
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        Self { response, splitter: SseSplitter::new(1 << 20), ready: Default::default() }
+        Self { response, splitter: SseSplitter::new(8 << 20), ready: Default::default() }
     }
 
     /// The next event; none at the end of the stream.

@@ -16,11 +16,28 @@ impl Database {
     }
 
     pub(crate) fn postgres() -> Self {
+        Self::on_postgres("template0")
+    }
+
+    fn on_postgres(template: &str) -> Self {
         let name = format!("kill_{}", uuid::Uuid::now_v7().simple());
-        sql(&format!("CREATE DATABASE {name}"));
+        sql(&format!("CREATE DATABASE {name} TEMPLATE {template}"));
         let (server, _) = server().rsplit_once('/').expect("the URL names a database");
         let url = format!("{server}/{name}");
         Self { folder: tempfile::tempdir().unwrap(), url: Some(url), name: Some(name) }
+    }
+
+    /// The same data once more, for another story.
+    pub(crate) fn copy(&self) -> Self {
+        let copy = match &self.name {
+            Some(name) => Self::on_postgres(name),
+            None => Self::sqlite(),
+        };
+        for file in std::fs::read_dir(self.folder.path()).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), copy.folder.path().join(file.file_name())).unwrap();
+        }
+        copy
     }
 }
 

@@ -119,10 +119,22 @@ fn pause() {
     std::thread::park_timeout(Duration::from_millis(5));
 }
 
+/// The binary as it is when the test starts: a build that goes on meanwhile
+/// must not swap it.
+pub(crate) fn binary() -> &'static std::path::Path {
+    static OWN: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
+    OWN.get_or_init(|| {
+        let built = std::path::Path::new(env!("CARGO_BIN_EXE_toolyard"));
+        let own = built.with_file_name(format!("toolyard-kill-{}", std::process::id()));
+        std::fs::hard_link(built, &own).unwrap();
+        own
+    })
+}
+
 fn spawn(database: &Database, failpoint: Option<&str>) -> Child {
     let data = database.folder.path();
     let log = std::fs::OpenOptions::new().create(true).append(true).open(data.join("log.txt")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
+    let mut command = Command::new(binary());
     for (name, _) in std::env::vars().filter(|(n, _)| n.starts_with("TOOLYARD_") || n == "OPENAI_API_KEY") {
         command.env_remove(name);
     }

@@ -34,14 +34,12 @@ impl Story {
         }
     }
 
-    pub(crate) async fn run(self, database: &Database, failpoint: Option<&str>) -> Ended {
-        // What comes before the story is not part of it.
-        let mut gateway = Gateway::start(database, None);
-        let file = database.folder.path().join("recorded.txt");
-        let (space, ada) = set_up(&mut gateway, file.to_str().unwrap()).await;
-        gateway.stop();
-
-        let mut gateway = Gateway::start(database, failpoint);
+    /// Runs the story on a world that is set up, with one place armed.
+    pub(crate) async fn run(self, world: &World, failpoint: Option<&str>) -> Ended {
+        let database = world.database.copy();
+        let (space, ada) = (&world.space, &world.ada);
+        let file = database.folder.path().join(RECORDED);
+        let mut gateway = Gateway::start(&database, failpoint);
         let message = json!({"entityId": ada, "content": self.says()});
         let posted = gateway.post(&format!("/api/smart-spaces/{space}/messages"), message).await;
         let run = posted["runs"][0]["runId"].as_str().unwrap().to_owned();
@@ -66,14 +64,33 @@ impl Story {
     }
 }
 
-async fn set_up(gateway: &mut Gateway<'_>, file: &str) -> (String, String) {
+/// The recorder's file, in the folder that the gateway runs in.
+const RECORDED: &str = "recorded.txt";
+
+/// An agent, a person and a space: what comes before each story.
+pub(crate) struct World {
+    database: Database,
+    space: String,
+    ada: String,
+}
+
+impl World {
+    pub(crate) async fn new(database: Database) -> Self {
+        let mut gateway = Gateway::start(&database, None);
+        let (space, ada) = set_up(&mut gateway).await;
+        gateway.stop();
+        Self { database, space, ada }
+    }
+}
+
+async fn set_up(gateway: &mut Gateway<'_>) -> (String, String) {
     let config = json!({
         "agent": {"name": "bot"},
         "model": {"provider": "demo", "name": "demo"},
         "tools": [
             {"name": "read_screen", "description": "On a client"},
-            {"name": "record", "executionType": "recorder", "execution": {"file": file}},
-            {"name": "approve_record", "executionType": "recorder", "execution": {"file": file}, "approval": "ask"},
+            {"name": "record", "executionType": "recorder", "execution": {"file": RECORDED}},
+            {"name": "approve_record", "executionType": "recorder", "execution": {"file": RECORDED}, "approval": "ask"},
         ],
     });
     gateway.post("/api/agents", json!({"config": config})).await;

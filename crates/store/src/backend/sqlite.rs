@@ -154,6 +154,21 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
     Ok(conn)
 }
 
+/// Copies the database of a folder into a new file, also while a gateway
+/// writes to it: the copy is the state of one moment. Answers its size.
+#[expect(clippy::disallowed_methods, reason = "a backup reads beside the gateway, on its own connection")]
+pub fn back_up(folder: &Path, into: &Path) -> Result<u64, OpenError> {
+    let path = folder.join("toolyard.db");
+    let failed = |why: String| OpenError::Database { what: path.display().to_string(), why };
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(&path, flags).map_err(|e| failed(e.to_string()))?;
+    conn.busy_timeout(Duration::from_secs(30)).map_err(|e| failed(e.to_string()))?;
+    let target = into.to_str().ok_or_else(|| failed("the file's name is not UTF-8".to_owned()))?;
+    conn.execute("VACUUM INTO ?1", [target]).map_err(|e| failed(e.to_string()))?;
+    let file = File::open(into).and_then(|f| f.sync_all().map(|()| f)).map_err(|e| failed(e.to_string()))?;
+    Ok(file.metadata().map_err(|e| failed(e.to_string()))?.len())
+}
+
 fn thread(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
     std::thread::Builder::new()
         .name(name)

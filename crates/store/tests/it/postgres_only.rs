@@ -135,11 +135,11 @@ async fn a_claim_with_a_message_and_a_result_do_not_deadlock() {
     .await;
 }
 
-/// Waits until some transaction of this database is held up by another.
+/// Goes on when another transaction is held up by this one.
 async fn until_somebody_waits(tx: &mut Tx<'_>) -> Result<(), StoreError> {
-    let blocked = "SELECT count(*) FROM pg_stat_activity \
-                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    while tx.one(blocked, &[], |r| r.int(0)).await? == Some(0) {}
+    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted \
+                   AND locktype = 'transactionid' AND transactionid = pg_current_xact_id()::xid";
+    while tx.one(waiting, &[], |r| r.int(0)).await? == Some(0) {}
     Ok(())
 }
 

@@ -1,0 +1,71 @@
+//! The queue between a stream's filler and its client, bounded in frames and
+//! in bytes: a slow client costs what the queue holds and no more.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+/// The client left.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Left;
+
+#[derive(Debug)]
+pub(super) struct Outlet {
+    frames: mpsc::Sender<(Bytes, OwnedSemaphorePermit)>,
+    room: Arc<Semaphore>,
+    most: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Inlet(mpsc::Receiver<(Bytes, OwnedSemaphorePermit)>);
+
+pub(super) fn channel(frames: usize, bytes: usize) -> (Outlet, Inlet) {
+    let (send, receive) = mpsc::channel(frames);
+    (Outlet { frames: send, room: Arc::new(Semaphore::new(bytes)), most: bytes }, Inlet(receive))
+}
+
+impl Outlet {
+    /// Waits for room. A frame larger than all of it goes alone.
+    pub(super) async fn send(&self, bytes: Bytes) -> Result<(), Left> {
+        let weight = u32::try_from(bytes.len().min(self.most)).unwrap_or(u32::MAX);
+        let room = tokio::select! {
+            room = self.room.clone().acquire_many_owned(weight) => room.map_err(|_| Left)?,
+            () = self.frames.closed() => return Err(Left),
+        };
+        self.frames.send((bytes, room)).await.map_err(|_| Left)
+    }
+
+    pub(super) async fn closed(&self) {
+        self.frames.closed().await;
+    }
+}
+
+impl Inlet {
+    /// The next frame; its room is free once it is taken.
+    pub(super) async fn next(&mut self) -> Option<Bytes> {
+        self.0.recv().await.map(|(bytes, _)| bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn bytes_are_bounded_and_a_large_frame_goes_alone() {
+        let (out, mut inlet) = channel(8, 10);
+        let frame = |n: usize| Bytes::from(vec![b'x'; n]);
+        out.send(frame(6)).await.unwrap();
+        assert!(out.send(frame(6)).now_or_never().is_none(), "no room for six more");
+        assert_eq!(inlet.next().await.unwrap().len(), 6);
+        out.send(frame(1000)).await.unwrap();
+        assert!(out.send(frame(1)).now_or_never().is_none());
+        assert_eq!(inlet.next().await.unwrap().len(), 1000);
+        drop(inlet);
+        assert_eq!(out.send(frame(1)).await, Err(Left));
+    }
+}
