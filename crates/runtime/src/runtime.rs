@@ -6,11 +6,11 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 use toolyard_models::Providers;
-use toolyard_protocol::event::{Event, RunFinished};
+use toolyard_protocol::event::{Event, RunFinished, Undecodable};
 use toolyard_protocol::run::{RunEnd, RunStatus};
 use toolyard_protocol::{ErrorCode, Guarded, RunId, TenantId, limits};
 use toolyard_store::log::{self, Append, Logged};
-use toolyard_store::runs::{self, After, Claimed, Owner};
+use toolyard_store::runs::{self, After, Claimed, GaveUp, Owner};
 use toolyard_store::{Store, StoreError, nodes};
 
 use crate::agents::Agents;
@@ -49,6 +49,8 @@ pub(crate) struct Start {
 
 /// How long a run that failed unexpectedly rests before the next try.
 const REST_MS: u64 = 1_000;
+/// How long a run of a newer release rests: somebody else may know it.
+const UNREADABLE_REST_MS: u64 = 30_000;
 
 impl Runtime {
     /// Registers the node and starts the scheduler, which takes back what an
@@ -117,13 +119,17 @@ impl Runtime {
             let ended = std::panic::AssertUnwindSafe(worker.drive()).catch_unwind().await;
             match ended {
                 Ok(Ok(()) | Err(worker::Stop::Lost)) => {}
+                Ok(Err(worker::Stop::Broken(StoreError::Undecodable(e @ Undecodable::Unknown { .. })))) => {
+                    tracing::warn!(%run, error = %e, "a newer release wrote this run's log; it is left alone");
+                    runtime.give_up(tenant, run, epoch, GaveUp::Unreadable).await;
+                }
                 Ok(Err(worker::Stop::Broken(e))) => {
                     tracing::error!(%run, error = %e, "a run cannot be advanced; it will be tried again");
-                    runtime.give_up(tenant, run, epoch).await;
+                    runtime.give_up(tenant, run, epoch, GaveUp::Failed).await;
                 }
                 Err(_) => {
                     tracing::error!(%run, "a run's worker panicked; it will be tried again");
-                    runtime.give_up(tenant, run, epoch).await;
+                    runtime.give_up(tenant, run, epoch, GaveUp::Failed).await;
                 }
             }
             drop(slot);
@@ -132,12 +138,16 @@ impl Runtime {
 
     /// Lets go of a run, however long the database is away: while this node
     /// lives nobody else would take it.
-    async fn give_up(&self, tenant: TenantId, run: RunId, epoch: i64) {
+    async fn give_up(&self, tenant: TenantId, run: RunId, epoch: i64, why: GaveUp) {
         self.store.feed().forget(&run, None);
+        let rest = match why {
+            GaveUp::Failed => REST_MS,
+            GaveUp::Unreadable => UNREADABLE_REST_MS,
+        };
         loop {
             let (tenant, run, me) = (tenant.clone(), run.clone(), self.owner.clone());
             let done = self.store.write(move |tx| {
-                Box::pin(async move { runs::give_up(tx, &tenant, &run, epoch, &me, REST_MS).await })
+                Box::pin(async move { runs::give_up(tx, &tenant, &run, epoch, &me, why, rest).await })
             });
             let Err(e) = done.await else { return };
             tracing::error!(error = %e, "could not let go of a run");

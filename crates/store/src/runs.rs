@@ -327,21 +327,32 @@ pub async fn park(
     Ok(changed > 0)
 }
 
+/// Why a run is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GaveUp {
+    /// It failed here. After some tries it is isolated.
+    Failed,
+    /// A newer release wrote its log. It waits for one that can read it.
+    Unreadable,
+}
+
 /// Lets go of a run that could not be advanced: another try follows after
-/// `retry_ms`, and the try counts as a recovery.
+/// `retry_ms`. A failure counts as a recovery.
 pub async fn give_up(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
     run: &RunId,
     epoch: i64,
     owner: &Owner,
+    why: GaveUp,
     retry_ms: u64,
 ) -> Result<bool, StoreError> {
     let now = tx.now().await?;
+    let counted = i64::from(why == GaveUp::Failed);
     let changed = tx
         .exec(
-            "UPDATE runs SET owner = NULL, wake_at = $1, recoveries = recoveries + 1, updated_at = $2 WHERE tenant = $3 AND id = $4 AND epoch = $5 AND owner = $6",
-            args![now.plus_millis(retry_ms), now, tenant.as_str(), run.as_str(), epoch, &owner.token()],
+            "UPDATE runs SET owner = NULL, wake_at = $1, recoveries = recoveries + $2, updated_at = $3 WHERE tenant = $4 AND id = $5 AND epoch = $6 AND owner = $7",
+            args![now.plus_millis(retry_ms), counted, now, tenant.as_str(), run.as_str(), epoch, &owner.token()],
         )
         .await?;
     Ok(changed > 0)

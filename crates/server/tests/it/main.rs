@@ -16,6 +16,7 @@ mod idempotency;
 mod keys;
 mod life;
 mod nodes;
+mod poison;
 mod readme;
 mod rest;
 mod runs;

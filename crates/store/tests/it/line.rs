@@ -116,7 +116,7 @@ impl Line {
         let (tenant, run, owner) = (self.run.tenant.clone(), self.run.id.clone(), owner.clone());
         self.store
             .write(move |tx| {
-                Box::pin(async move { runs::give_up(tx, &tenant, &run, epoch, &owner, retry_ms).await })
+                Box::pin(async move { runs::give_up(tx, &tenant, &run, epoch, &owner, runs::GaveUp::Failed, retry_ms).await })
             })
             .await
             .map_err(|e: StoreError| e)

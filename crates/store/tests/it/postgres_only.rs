@@ -97,6 +97,34 @@ async fn a_reply_on_one_node_ends_the_step_so_far_on_another() {
     .await;
 }
 
+/// PostgreSQL tells a node of its own commits as well. A space's count shows
+/// when that has come; the run's readers must not be woken by it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_wakes_the_readers_of_its_run_once() {
+    tell_on_postgres(async |home: Home| {
+        let (_, space) = with_space(&home).await;
+        let line = Line::running(&home, Some(&space), &owner("a")).await;
+        let mut of_run = home.store.feed().join_run(&line.run.id);
+        let mut of_space = home.store.feed().join_space(&space);
+        let echoed = async {
+            loop {
+                let before = *of_space.committed.borrow();
+                line.fact(vec![cast::news()], Waking::No).await;
+                of_run.committed.borrow_and_update();
+                let twice = of_space.committed.wait_for(|count| *count == before + 2);
+                if timeout(Duration::from_millis(200), twice).await.is_ok() {
+                    break;
+                }
+            }
+        };
+        timeout(PATIENCE, echoed).await.unwrap();
+        assert!(!of_run.committed.has_changed().unwrap());
+        drop((of_run, of_space, line));
+        home
+    })
+    .await;
+}
+
 /// The stated order is run, wait, space: a client that claims a wait and then
 /// writes to the space must not deadlock with the wait's result.
 #[tokio::test(flavor = "multi_thread")]
