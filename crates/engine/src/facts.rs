@@ -166,6 +166,17 @@ pub fn wakes(events: &[Event], waits_left: usize) -> bool {
     })
 }
 
+/// A repeat of the answer that was accepted.
+pub fn same_answer(stored: &Event, answer: &Answer) -> bool {
+    let Event::Answered(stored) = stored else { return false };
+    let edited = stored.edited.shown();
+    match answer {
+        Answer::Allow { edited: given } => stored.decision == Decision::Allow && edited == given.as_ref(),
+        Answer::Deny { .. } => stored.decision == Decision::Deny,
+        Answer::Provide(value) => stored.decision == Decision::Provide && edited == Some(value),
+    }
+}
+
 /// A repeat of the result that was accepted. Blobs are compared by hash: what
 /// stands in the event is only their preview.
 pub fn same_result(stored: &ToolReturned, outcome: &ToolOutcome, blob: Option<&BlobRef>) -> bool {

@@ -20,6 +20,8 @@ pub const JSON_DEPTH: usize = 64;
 pub const INLINE_VALUE_BYTES: usize = 64 << 10;
 /// Characters of a blob that its event shows.
 pub const BLOB_PREVIEW_CHARS: usize = 512;
+/// Characters of one large result that the model reads.
+pub const MODEL_RESULT_CHARS: usize = 100_000;
 /// Results in one batch.
 pub const RESULT_BATCH: usize = 64;
 /// Rows of a list when the caller does not say.

@@ -19,6 +19,8 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
+    pub const ALL: [RunStatus; 6] =
+        [Self::Queued, Self::Running, Self::WaitingTool, Self::Completed, Self::Failed, Self::Canceled];
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -30,9 +32,7 @@ impl RunStatus {
         }
     }
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Queued, Self::Running, Self::WaitingTool, Self::Completed, Self::Failed, Self::Canceled]
-            .into_iter()
-            .find(|s| s.as_str() == text)
+        Self::ALL.into_iter().find(|s| s.as_str() == text)
     }
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled)

@@ -371,6 +371,10 @@ pub fn visible_message<'m>(viewer: &Viewer, message: &'m Message) -> Cow<'m, Mes
     }
     let mut seen = message.clone();
     seen.parts = public_parts(&message.parts, message.show_reasoning);
+    // A backend's notes are its own; a person sees what they sent themselves.
+    if message.entity.is_none() || message.entity != viewer.entity {
+        seen.metadata = None;
+    }
     Cow::Owned(seen)
 }
 

@@ -85,6 +85,10 @@ impl Runtime {
                 return Err(ApiError::new(ErrorCode::Forbidden, text).into());
             }
         }
+        // The space before the new run, as messages do it.
+        if !spaces::lock(tx, tenant, &space.id).await? {
+            return Err(ApiError::not_found("SmartSpace").into());
+        }
         if let Some(live) = runs::lock_live(tx, tenant, &space.id, &create.agent_entity).await? {
             let text = format!("This agent has a live run in this space: {}", live.id);
             return Err(ApiError::new(ErrorCode::RunBusy, text).into());
@@ -97,7 +101,7 @@ impl Runtime {
             agent_entity: &create.agent_entity,
             agent: &agent,
             triggered_by: create.triggered_by.as_ref(),
-            trigger: None,
+            trigger: create.triggered_by.clone().map(|entity| Trigger { entity, message: None }),
             history_to: space.last_pos,
             metadata: create.metadata.clone(),
         };

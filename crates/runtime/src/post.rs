@@ -103,7 +103,7 @@ impl Runtime {
         let trigger = post
             .sender
             .as_ref()
-            .map(|entity| Trigger { entity: entity.clone(), message: message.id.clone() });
+            .map(|entity| Trigger { entity: entity.clone(), message: Some(message.id.clone()) });
         let birth = Birth {
             by: &post.by,
             space,
@@ -167,6 +167,8 @@ async fn feed_live(
     }
     let (interrupt, disposition) = match live.on_message {
         MessagePolicy::Queue => (false, Disposition::Added),
+        // There is nothing to interrupt in a run that lies on disk.
+        MessagePolicy::Interrupt if live.owner.is_none() => (false, Disposition::Added),
         MessagePolicy::Interrupt => (true, Disposition::Interrupted),
         MessagePolicy::Reject => return Ok(Disposition::Rejected),
     };

@@ -47,6 +47,7 @@ pub fn store_error(e: &StoreError) -> ApiError {
             tracing::error!(%cause, "the database has no room left");
             ApiError::new(ErrorCode::StoreFull, "The database has no room left. Nothing was changed")
         }
+        StoreError::Gone(what) => ApiError::not_found(what),
         StoreError::Exists(_) => ApiError::new(ErrorCode::Conflict, "This exists already"),
         StoreError::Undecodable(cause) => {
             tracing::error!(%cause, "a log cannot be read");

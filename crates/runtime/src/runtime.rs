@@ -1,6 +1,7 @@
 //! One node's runtime: starts, owns the workers, stops.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -30,6 +31,11 @@ pub struct Runtime {
     pub(crate) agents: Agents,
     pub(crate) slots: Slots,
     tasks: Tasks,
+    /// The heartbeat beats until the last worker has ended.
+    heart: Tasks,
+    /// The runs that have a worker here, by epoch: the worker of an older one
+    /// may still be on its way out.
+    active: Mutex<HashSet<(RunId, i64)>>,
     /// No new work; what runs may finish.
     pub(crate) draining: CancellationToken,
     /// The time to finish is over: hand back.
@@ -73,9 +79,12 @@ impl Runtime {
             owner,
             agents: Agents::new(),
             tasks: Tasks::default(),
+            heart: Tasks::default(),
+            active: Mutex::default(),
             draining: CancellationToken::new(),
             handing_back: CancellationToken::new(),
         });
+        runtime.heart.spawn("heartbeat", scheduler::beat(runtime.clone()));
         runtime.tasks.spawn("scheduler", scheduler::run(runtime.clone()));
         Ok(runtime)
     }
@@ -99,11 +108,41 @@ impl Runtime {
             self.handing_back.cancel();
             ended.await;
         }
+        self.heart.stop().await;
         let me = self.owner.clone();
         let left = self.store.write(move |tx| Box::pin(async move { nodes::leave(tx, &me).await })).await;
         if let Err(e) = left {
             tracing::warn!(error = %e, "could not say goodbye to the database");
         }
+    }
+
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    pub(crate) fn heart_stops(&self) -> &CancellationToken {
+        self.heart.stop_token()
+    }
+
+    fn active(&self) -> MutexGuard<'_, HashSet<(RunId, i64)>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs that this node owns and nobody here works on, as they stay behind
+    /// when the answer to a commit is lost. `before` holds those of the last
+    /// look: a run that has just been committed is about to get its worker.
+    pub(crate) async fn adopt(self: &Arc<Self>, before: &mut HashSet<RunId>) -> Result<(), StoreError> {
+        let me = self.owner.clone();
+        let owned = self.store.read(move |tx| Box::pin(async move { runs::owned_by(tx, &me).await })).await?;
+        let lonely: Vec<Claimed> =
+            owned.into_iter().filter(|c| !self.active().contains(&(c.run.clone(), c.epoch))).collect();
+        let known = std::mem::replace(before, lonely.iter().map(|c| c.run.clone()).collect());
+        for claimed in lonely.into_iter().filter(|c| known.contains(&c.run)) {
+            let Some(slot) = self.slots.take(1).pop() else { return Ok(()) };
+            tracing::warn!(run = %claimed.run, "a run of this node had no worker");
+            self.begin_claimed(claimed, slot).await;
+        }
+        Ok(())
     }
 
     pub(crate) fn stop_token(&self) -> &CancellationToken {
@@ -113,8 +152,13 @@ impl Runtime {
     /// Works on a run that this node owns now.
     pub(crate) fn begin(self: &Arc<Self>, start: Start, slot: Slot) {
         let runtime = self.clone();
+        if !self.active().insert((start.run.clone(), start.epoch)) {
+            // It has its worker.
+            return;
+        }
         self.tasks.spawn("run", async move {
             let (tenant, run, epoch) = (start.tenant.clone(), start.run.clone(), start.epoch);
+            let name = run.clone();
             let worker = Worker::new(runtime.clone(), start);
             let ended = std::panic::AssertUnwindSafe(worker.drive()).catch_unwind().await;
             match ended {
@@ -132,6 +176,7 @@ impl Runtime {
                     runtime.give_up(tenant, run, epoch, GaveUp::Failed).await;
                 }
             }
+            runtime.active().remove(&(name, epoch));
             drop(slot);
         });
     }
@@ -176,7 +221,7 @@ impl Runtime {
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let Some(row) = runs::get(tx, &claimed.tenant, &claimed.run).await? else {
+                    let Some(row) = runs::lock(tx, &claimed.tenant, &claimed.run).await? else {
                         return Ok(());
                     };
                     let end = RunFinished {

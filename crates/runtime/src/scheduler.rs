@@ -1,9 +1,11 @@
 //! Wakes what is due: one scan of the ledger and of the queue, by database
 //! time. Also this node's heartbeat.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolyard_protocol::RunId;
 use toolyard_store::{StoreError, failpoint, nodes, runs, waits};
 
 use crate::runtime::{Runtime, valid_ms};
@@ -13,10 +15,12 @@ const DUE: u32 = 64;
 /// Runs claimed in one round.
 const CLAIM: usize = 64;
 
+/// Looks at the ledger and the queue until the runtime stops.
 pub(crate) async fn run(runtime: Arc<Runtime>) {
     let stop = runtime.stop_token().clone();
+    let mut lonely = HashSet::new();
     while !stop.is_cancelled() {
-        let rest = match round(&runtime).await {
+        let rest = match round(&runtime, &mut lonely).await {
             Ok(rest) => rest,
             Err(e) => {
                 tracing::warn!(error = %e, "the scheduler cannot reach the database");
@@ -32,60 +36,57 @@ pub(crate) async fn run(runtime: Arc<Runtime>) {
 }
 
 /// One round; answers how long to rest.
-async fn round(runtime: &Arc<Runtime>) -> Result<Duration, StoreError> {
-    if !runtime.store.is_sqlite() {
-        renew(runtime).await?;
-    }
-    let more = expire_due(runtime).await?;
+async fn round(runtime: &Arc<Runtime>, lonely: &mut HashSet<RunId>) -> Result<Duration, StoreError> {
     claim(runtime).await?;
+    runtime.adopt(lonely).await?;
+    let more = expire_due(runtime).await?;
     if more {
         return Ok(Duration::ZERO);
     }
-    let next = runtime
-        .store
-        .read(|tx| {
-            Box::pin(async move {
-                let now = tx.now().await?;
-                Ok::<_, StoreError>(waits::next_due(tx).await?.map(|due| due.since(now)))
-            })
+    let next = runtime.store.read(|tx| {
+        Box::pin(async move {
+            let now = tx.now().await?;
+            Ok::<_, StoreError>(waits::next_due(tx).await?.map(|due| due.since(now)))
         })
-        .await?;
+    });
     let tick = runtime.settings.tick;
-    Ok(next.map_or(tick, |ms| tick.min(Duration::from_millis(ms.max(1)))))
+    Ok(next.await?.map_or(tick, |ms| tick.min(Duration::from_millis(ms.max(50)))))
 }
 
-async fn renew(runtime: &Arc<Runtime>) -> Result<(), StoreError> {
-    failpoint!("renew.before");
-    let me = runtime.owner.clone();
-    let valid = valid_ms(&runtime.store, runtime.settings.lease);
-    let held = runtime
-        .store
-        .write(move |tx| {
-            Box::pin(async move {
-                let held = nodes::renew(tx, &me, valid).await?;
-                if !held {
-                    // The row is gone, or of a newer life: announce this one again.
-                    nodes::register(tx, &me, valid).await?;
-                }
-                Ok::<_, StoreError>(held)
-            })
-        })
-        .await?;
-    if !held {
-        tracing::warn!("this node's heartbeat was lost; its runs may have moved to other nodes");
+/// This node's heartbeat. It beats while runs finish, so that nobody takes
+/// them away before. SQLite has one process and needs none.
+pub(crate) async fn beat(runtime: Arc<Runtime>) {
+    let stop = runtime.heart_stops().clone();
+    while !runtime.store.is_sqlite() {
+        failpoint!("renew.before");
+        let me = runtime.owner.clone();
+        let valid = valid_ms(&runtime.store, runtime.settings.lease);
+        let beaten =
+            runtime.store.beat(move |tx| Box::pin(async move { nodes::beat(tx, &me, valid).await })).await;
+        if let Err(e) = beaten {
+            tracing::warn!(error = %e, "the heartbeat cannot reach the database");
+        }
+        if stop.run_until_cancelled(tokio::time::sleep(runtime.settings.tick)).await.is_none() {
+            return;
+        }
     }
-    Ok(())
 }
 
 /// Ends waits whose moment has come. True if there may be more.
 async fn expire_due(runtime: &Arc<Runtime>) -> Result<bool, StoreError> {
     let due = runtime.store.read(|tx| Box::pin(async move { waits::due(tx, DUE).await })).await?;
-    let more = due.len() == usize::try_from(DUE).unwrap_or(usize::MAX);
+    let full = due.len() == usize::try_from(DUE).unwrap_or(usize::MAX);
+    let mut ended = 0;
     for row in due {
-        runtime.expire(row).await?;
+        let wait = row.wait.id.clone();
+        match runtime.expire(row).await {
+            Ok(()) => ended += 1,
+            // One that fails must not keep the others waiting.
+            Err(e) => tracing::error!(%wait, error = %e, "a due wait cannot be ended"),
+        }
         failpoint!("expiry.after_commit");
     }
-    Ok(more)
+    Ok(full && ended > 0)
 }
 
 async fn claim(runtime: &Arc<Runtime>) -> Result<(), StoreError> {

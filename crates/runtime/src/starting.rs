@@ -55,11 +55,22 @@ pub(crate) type Op<T> =
 
 impl Runtime {
     /// Runs a command's transaction, again if it lost a race, and starts the
-    /// workers of the runs that it made this node the owner of.
+    /// workers of the runs that it made this node the owner of. Both outlive a
+    /// caller that hangs up in between.
     pub(crate) async fn starting<T: Send + 'static>(
         self: &Arc<Self>,
         most: usize,
-        make: impl Fn(Arc<Self>, Desk) -> Op<T>,
+        make: impl Fn(Arc<Self>, Desk) -> Op<T> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let runtime = self.clone();
+        let done = self.tasks().detached(async move { runtime.starting_here(most, make).await }).await;
+        done.unwrap_or_else(|| Err(ApiError::new(ErrorCode::Internal, "Internal error")))
+    }
+
+    async fn starting_here<T: Send + 'static>(
+        self: &Arc<Self>,
+        most: usize,
+        make: impl Fn(Arc<Self>, Desk) -> Op<T> + Send,
     ) -> Result<T, ApiError> {
         for _ in 0..TRIES {
             let mut slots = if self.draining.is_cancelled() { Vec::new() } else { self.slots.take(most) };

@@ -29,6 +29,16 @@ impl Tasks {
         self.tracker.spawn(guarded)
     }
 
+    /// Runs something to its end even if the caller goes away, as a client
+    /// does that hangs up. None if it panicked.
+    pub async fn detached<T, F>(&self, task: F) -> Option<T>
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        self.tracker.spawn(task).await.ok()
+    }
+
     /// Cancelled when the process is to end.
     pub fn stop_token(&self) -> &CancellationToken {
         &self.stop

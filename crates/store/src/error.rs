@@ -16,6 +16,9 @@ pub enum StoreError {
     /// A row with this key exists.
     #[error("a row with this key exists already")]
     Exists(#[source] Source),
+    /// What the operation works on was deleted meanwhile.
+    #[error("{0} is gone")]
+    Gone(&'static str),
     /// A log that this release cannot read.
     #[error(transparent)]
     Undecodable(#[from] Undecodable),
@@ -73,10 +76,7 @@ impl From<sqlx::Error> for StoreError {
             E::Database(db) => match db.code().as_deref() {
                 Some("23505") => Self::Exists(e.into()),
                 Some("53100") => Self::Full(e.into()),
-                // Connection trouble, shutdown, serialization failure, deadlock.
-                Some(code) if code.starts_with("08") || code.starts_with("57P") || code.starts_with("40") => {
-                    Self::Unavailable(e.into())
-                }
+                Some(code) if unavailable(code) => Self::Unavailable(e.into()),
                 Some(_) | None => Self::Broken(e.into()),
             },
             E::Io(_) | E::Tls(_) | E::PoolTimedOut | E::PoolClosed | E::WorkerCrashed | E::Protocol(_) => {
@@ -85,4 +85,10 @@ impl From<sqlx::Error> for StoreError {
             _ => Self::Broken(e.into()),
         }
     }
+}
+
+/// Connection trouble, shutdown, serialization failure, deadlock, a lock or an
+/// open transaction that lasts too long.
+fn unavailable(code: &str) -> bool {
+    ["08", "57P", "40"].iter().any(|class| code.starts_with(class)) || matches!(code, "55P03" | "25P03")
 }

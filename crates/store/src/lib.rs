@@ -31,7 +31,7 @@ pub mod runs;
 pub mod spaces;
 pub mod waits;
 
-pub use backend::sqlite::back_up;
+pub use backend::sqlite::{back_up, lock_folder};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{OpenError, StoreError};
 pub use feed::{Feed, Joined, Watch};

@@ -67,8 +67,8 @@ pub async fn append(tx: &mut Tx<'_>, append: &Append<'_>) -> Result<Appended, Ap
     let keeps = (!append.after.release).then_some(token.as_str());
     let moved = tx
         .exec(
-            "UPDATE runs SET last_seq = $1, status = $2, reason = $3, owner = $4, live = $5, error = $6, recoveries = 0, updated_at = $7 \
-             WHERE tenant = $8 AND id = $9 AND epoch = $10 AND last_seq = $11 AND owner = $12",
+            "UPDATE runs SET last_seq = $1, status = $2, reason = $3, owner = $4, live = $5, error = $6, recoveries = recoveries * $7, updated_at = $8 \
+             WHERE tenant = $9 AND id = $10 AND epoch = $11 AND last_seq = $12 AND owner = $13",
             args![
                 last,
                 append.after.status.as_str(),
@@ -76,6 +76,7 @@ pub async fn append(tx: &mut Tx<'_>, append: &Append<'_>) -> Result<Appended, Ap
                 keeps,
                 !append.after.status.is_final(),
                 append.after.error.map(ErrorCode::as_str),
+                i64::from(!append.events.iter().any(is_progress)),
                 now,
                 append.tenant.as_str(),
                 append.run.as_str(),
@@ -91,6 +92,15 @@ pub async fn append(tx: &mut Tx<'_>, append: &Append<'_>) -> Result<Appended, Ap
     let place = Place { tenant: append.tenant, run: append.run, root: append.root, space: append.space };
     write_events(tx, &place, append.expected, append.events, now).await?;
     Ok(Appended { seq: last, at: now })
+}
+
+/// Only these say that a recovery went well. A step that starts over and fails
+/// again must run out of tries.
+fn is_progress(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::ModelReplied(_) | Event::ToolReturned(_) | Event::RunPaused(_) | Event::RunFinished(_)
+    )
 }
 
 async fn refusal(tx: &mut Tx<'_>, append: &Append<'_>, token: &str) -> Result<AppendError, StoreError> {

@@ -5,32 +5,27 @@ use crate::error::StoreError;
 use crate::runs::Owner;
 use crate::tx::{Tx, args};
 
-/// Announces a new life of this node. On SQLite it is the only one: every
-/// other row is void.
+/// Announces a new life of this node; its earlier lives are over. On SQLite
+/// it is the only node: every other row is void.
 pub async fn register(tx: &mut Tx<'_>, owner: &Owner, valid_ms: u64) -> Result<(), StoreError> {
-    let until = tx.now().await?.plus_millis(valid_ms);
-    if !tx.is_postgres() {
-        tx.exec("DELETE FROM nodes WHERE id <> $1", args![owner.node.as_str()]).await?;
+    if tx.is_postgres() {
+        tx.exec("DELETE FROM nodes WHERE id = $1", args![owner.node.as_str()]).await?;
+    } else {
+        tx.exec("DELETE FROM nodes", &[]).await?;
     }
+    beat(tx, owner, valid_ms).await
+}
+
+/// Renews the heartbeat, also if its row was lost. It never ends another life:
+/// two that did would take each other's runs without end.
+pub async fn beat(tx: &mut Tx<'_>, owner: &Owner, valid_ms: u64) -> Result<(), StoreError> {
+    let until = tx.now().await?.plus_millis(valid_ms);
     tx.exec(
-        "INSERT INTO nodes (id, incarnation, until) VALUES ($1, $2, $3) \
-         ON CONFLICT (id) DO UPDATE SET incarnation = excluded.incarnation, until = excluded.until",
+        "INSERT INTO nodes (id, incarnation, until) VALUES ($1, $2, $3) ON CONFLICT (id, incarnation) DO UPDATE SET until = excluded.until",
         args![owner.node.as_str(), &owner.incarnation, until],
     )
     .await?;
     Ok(())
-}
-
-/// Renews the heartbeat. False if a newer life of this node has taken over.
-pub async fn renew(tx: &mut Tx<'_>, owner: &Owner, valid_ms: u64) -> Result<bool, StoreError> {
-    let until = tx.now().await?.plus_millis(valid_ms);
-    let changed = tx
-        .exec(
-            "UPDATE nodes SET until = $1 WHERE id = $2 AND incarnation = $3",
-            args![until, owner.node.as_str(), &owner.incarnation],
-        )
-        .await?;
-    Ok(changed > 0)
 }
 
 /// Says goodbye, so that others take over at once what is left.

@@ -382,6 +382,20 @@ pub async fn owned(tx: &mut Tx<'_>, owner: &Owner) -> Result<i64, StoreError> {
     Ok(count.unwrap_or(0))
 }
 
+/// The runs that this node owns, as if it had just claimed them again.
+pub async fn owned_by(tx: &mut Tx<'_>, owner: &Owner) -> Result<Vec<Claimed>, StoreError> {
+    tx.all("SELECT tenant, id, epoch, recoveries FROM runs WHERE owner = $1", args![&owner.token()], |r| {
+        Ok(Claimed {
+            tenant: r.parsed(0, TenantId::parse)?,
+            run: r.parsed(1, RunId::parse)?,
+            epoch: r.int(2)?,
+            recovered: true,
+            recoveries: r.int(3)?,
+        })
+    })
+    .await
+}
+
 /// How many runs have each status, for `doctor` and metrics.
 pub async fn counts(tx: &mut Tx<'_>) -> Result<Vec<(String, i64)>, StoreError> {
     tx.all("SELECT status, count(*) FROM runs GROUP BY status ORDER BY status", &[], |r| {

@@ -126,7 +126,16 @@ pub async fn take_positions(
             |r| r.int(0),
         )
         .await?;
-    last.map(|last| last - count + 1).ok_or_else(|| StoreError::broken(format!("space {space} is gone")))
+    last.map(|last| last - count + 1).ok_or(StoreError::Gone("SmartSpace"))
+}
+
+/// Holds a space until the transaction ends. False if there is none.
+pub async fn lock(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Result<bool, StoreError> {
+    match take_positions(tx, tenant, space, 0).await {
+        Ok(_) => Ok(true),
+        Err(StoreError::Gone(_)) => Ok(false),
+        Err(e) => Err(e),
+    }
 }
 
 /// Adds a member, or changes its role.

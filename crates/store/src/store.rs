@@ -97,6 +97,19 @@ impl Store {
         }
     }
 
+    /// As `write`, for the node's heartbeat: it does not wait behind other work.
+    pub async fn beat<T, E, F>(&self, op: F) -> Result<T, E>
+    where
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.write(op).await,
+            Backend::Postgres(postgres) => postgres.beat(op).await,
+        }
+    }
+
     /// Runs statements that only read. Never decide on what a read says:
     /// decisions belong into `write`.
     pub async fn read<T, E, F>(&self, op: F) -> Result<T, E>

@@ -147,24 +147,28 @@ pub async fn find(tx: &mut Tx<'_>, tenant: &TenantId, wait: &WaitId) -> Result<O
     tx.one(select!("WHERE tenant = $1 AND id = $2"), args![tenant.as_str(), wait.as_str()], row).await
 }
 
-/// Open waits of a tenant, oldest first.
+/// Open waits of a tenant, oldest first; `after` continues behind a row.
 pub async fn list_open(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
     run: Option<&RunId>,
     space: Option<&SpaceId>,
     kind: Option<WaitKind>,
+    after: Option<&(Timestamp, WaitId)>,
     limit: u32,
 ) -> Result<Vec<WaitRow>, StoreError> {
+    let (since, behind) = after.map_or((i64::MIN, ""), |(at, id)| (at.millis(), id.as_str()));
     tx.all(
         select!(
-            "WHERE tenant = $1 AND ended_seq IS NULL AND ($2 = '' OR run = $2) AND ($3 = '' OR space = $3) AND ($4 = '' OR kind = $4) ORDER BY opened_at, id LIMIT $5"
+            "WHERE tenant = $1 AND ended_seq IS NULL AND ($2 = '' OR run = $2) AND ($3 = '' OR space = $3) AND ($4 = '' OR kind = $4) AND (opened_at > $5 OR (opened_at = $5 AND id > $6)) ORDER BY opened_at, id LIMIT $7"
         ),
         args![
             tenant.as_str(),
             run.map_or("", RunId::as_str),
             space.map_or("", SpaceId::as_str),
             kind.map_or("", WaitKind::as_str),
+            since,
+            behind,
             i64::from(limit)
         ],
         row,
@@ -175,12 +179,18 @@ pub async fn list_open(
 /// Waits whose moment has come, of all tenants, the longest overdue first.
 pub async fn due(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<WaitRow>, StoreError> {
     let now = tx.now().await?;
-    tx.all(
-        select!("WHERE ended_seq IS NULL AND expires_at <= $1 ORDER BY expires_at LIMIT $2"),
-        args![now, i64::from(limit)],
-        row,
-    )
-    .await
+    let found = tx
+        .all(
+            select!("WHERE ended_seq IS NULL AND expires_at <= $1 ORDER BY expires_at LIMIT $2"),
+            args![now, i64::from(limit)],
+            |r| Ok(row(r)),
+        )
+        .await?;
+    // A row that this release cannot read must not keep the others waiting.
+    let readable = found.into_iter().filter_map(|row| {
+        row.inspect_err(|e| tracing::error!(error = %e, "a due wait cannot be read; it is left alone")).ok()
+    });
+    Ok(readable.collect())
 }
 
 /// How many waits of each kind are open, of all tenants, for metrics.

@@ -183,7 +183,7 @@ impl<'a> Spot<'a> {
             metadata,
         } = event;
         let (triggered_by_id, trigger_message_id) = match trigger {
-            Some(Trigger { entity, message }) => (Some(entity), Some(message)),
+            Some(Trigger { entity, message }) => (Some(entity), message.as_ref()),
             None => (None, None),
         };
         let (parent_run_id, parent_tool_call_id) = match parent {

@@ -157,7 +157,7 @@ pub(crate) fn created(run: RunId, limits: RunLimits) -> RunCreated {
         toolset: Hash::of(b"tools").into(),
         space: None,
         agent_entity: None,
-        trigger: Some(Trigger { entity, message: msg("m0") }),
+        trigger: Some(Trigger { entity, message: Some(msg("m0")) }),
         branch: BranchId::main(),
         history_to: 1,
         parent: None,

@@ -92,14 +92,6 @@ fn tool_spec(tool: &ToolConfig, path: &str) -> Result<ToolSpec, BadConfig> {
     };
     let name = ToolName::parse(name).map_err(|e| BadConfig::at(format!("{path}.name"), e.to_string()))?;
     let place = place(tool, &execution, path)?;
-    if let Some(ms) = tool.expires_ms
-        && !place.is_client()
-    {
-        return Err(BadConfig::at(
-            format!("{path}.expiresMs"),
-            format!("only client tools expire (got {ms})"),
-        ));
-    }
     if matches!((tool.timeout_ms, tool.expires_ms), (Some(0), _) | (_, Some(0))) {
         return Err(BadConfig::at(path, "timeoutMs and expiresMs must be at least 1"));
     }

@@ -31,10 +31,11 @@ macro_rules! event {
 }
 
 event! {
-    /// What made a run start.
+    /// What made a run start: somebody, mostly by a message.
     Trigger {
         pub entity: EntityId,
-        pub message: MessageId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub message: Option<MessageId>,
     }
 }
 

@@ -162,7 +162,7 @@ fn created() -> Event {
         toolset: secret_hash("toolset"),
         space: Some(space()),
         agent_entity: Some(EntityId::parse("ent_agent").unwrap()),
-        trigger: Some(Trigger { entity: user(), message: message(1) }),
+        trigger: Some(Trigger { entity: user(), message: Some(message(1)) }),
         branch: BranchId::main(),
         history_to: 3,
         parent: Some(Parent { run: RunId::parse("run_0").unwrap(), call: call(9) }),

@@ -34,7 +34,7 @@ pub enum Remember {
 }
 
 impl Runtime {
-    /// Answers a question. The first answer wins.
+    /// Answers a question. The first answer wins; the same one again is fine.
     pub async fn answer(
         self: &Arc<Self>,
         caller: Caller,
@@ -44,14 +44,16 @@ impl Runtime {
         self.fact(move |tx, owner| {
             Box::pin(async move {
                 let (row, found) = lock(tx, &caller, &wait).await?;
-                if row.status.is_final() {
-                    return Err(Refusal::RunEnded.into());
-                }
-                if found.ended_seq.is_some() {
-                    return Err(Refusal::WaitEnded.into());
+                if let Some(seq) = found.ended_seq {
+                    let stored = log::event(tx, &row.tenant, &row.id, seq).await?;
+                    if stored.is_some_and(|e| facts::same_answer(&e, &answer.answer)) {
+                        return Ok(((), None));
+                    }
+                    let ended = row.status.is_final();
+                    return Err(if ended { Refusal::RunEnded } else { Refusal::WaitEnded }.into());
                 }
                 if let Some(remember) = answer.remember {
-                    keep(tx, &row, &found, &answer.answer, remember).await?;
+                    keep(tx, &caller, &row, &found, &answer.answer, remember).await?;
                 }
                 let events = facts::answer(&found.wait, answer.answer, caller.actor.clone())?;
                 let open = waits::open_of_run(tx, &row.tenant, &row.id).await?.len();
@@ -112,11 +114,17 @@ async fn lock(tx: &mut Tx<'_>, caller: &Caller, wait: &WaitId) -> Result<(RunRow
 /// Remembers a decision for the tool as it was shown.
 async fn keep(
     tx: &mut Tx<'_>,
+    caller: &Caller,
     row: &RunRow,
     found: &WaitRow,
     answer: &Answer,
     remember: Remember,
 ) -> Result<(), Refused> {
+    // A person decides for their own runs only; a backend for anybody.
+    if !caller.viewer.sees_all() && (row.triggered_by.is_none() || row.triggered_by != caller.viewer.entity) {
+        let text = "Only the one this run works for may have an answer remembered";
+        return Err(ApiError::new(ErrorCode::Forbidden, text).into());
+    }
     let effect = match answer {
         Answer::Allow { .. } => GrantEffect::Allow,
         Answer::Deny { .. } => GrantEffect::Deny,

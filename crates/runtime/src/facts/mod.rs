@@ -44,8 +44,25 @@ pub(crate) struct Woken {
 }
 
 impl Runtime {
-    /// Runs a fact's transaction. It gets this node as owner only if a slot is free.
+    /// Runs a fact's transaction. The commit and the worker that follows it
+    /// belong together, so they outlive a caller that hangs up in between.
     pub(crate) async fn fact<T, F>(self: &Arc<Self>, op: F) -> Result<T, Refused>
+    where
+        F: for<'t, 'c> FnOnce(
+                &'t mut Tx<'c>,
+                Option<Owner>,
+            ) -> BoxFuture<'t, Result<(T, Option<Woken>), Refused>>
+            + Send
+            + 'static,
+        T: Send + 'static,
+    {
+        let runtime = self.clone();
+        let done = self.tasks().detached(async move { runtime.fact_here(op).await }).await;
+        done.unwrap_or_else(|| Err(StoreError::broken("a command panicked").into()))
+    }
+
+    /// The transaction gets this node as owner only if a slot is free.
+    async fn fact_here<T, F>(self: &Arc<Self>, op: F) -> Result<T, Refused>
     where
         F: for<'t, 'c> FnOnce(
                 &'t mut Tx<'c>,

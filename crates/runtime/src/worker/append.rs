@@ -158,9 +158,10 @@ impl Worker {
     }
 
     /// Lets go of a run that is parked as its log already says.
-    pub(super) async fn park(self) -> Result<(), Stop> {
+    pub(super) async fn park(&mut self) -> Result<(), Stop> {
         let after = after(&self.run);
-        let (tenant, run, epoch, owner) = (self.tenant, self.id, self.epoch, self.rt.owner.clone());
+        let (tenant, run) = (self.tenant.clone(), self.id.clone());
+        let (epoch, owner) = (self.epoch, self.rt.owner.clone());
         self.rt
             .store
             .write(move |tx| {
@@ -171,8 +172,9 @@ impl Worker {
     }
 
     /// Puts the run back into the queue, for whoever has room.
-    pub(super) async fn release(self) -> Result<(), Stop> {
-        let (tenant, run, epoch, owner) = (self.tenant, self.id, self.epoch, self.rt.owner.clone());
+    pub(super) async fn release(&mut self) -> Result<(), Stop> {
+        let (tenant, run) = (self.tenant.clone(), self.id.clone());
+        let (epoch, owner) = (self.epoch, self.rt.owner.clone());
         self.rt
             .store
             .write(move |tx| Box::pin(async move { runs::hand_back(tx, &tenant, &run, epoch, &owner).await }))

@@ -81,7 +81,8 @@ impl Worker {
             visibility: spec.visibility,
             place: spec.place,
             risk: spec.risk,
-            idempotent: spec.repeats_safely(),
+            // For a client it says what its owner said; the gateway never repeats it.
+            idempotent: if spec.is_client() { spec.idempotent } else { spec.repeats_safely() },
             untrusted: spec.taints(),
             fingerprint: Some(spec.fingerprint()),
             rule: self.rule(spec),

@@ -1,14 +1,15 @@
 //! What the model reads: the branch up to where the run began, then the run's
 //! own turns. Calls and results are never separated.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use toolyard_engine::{Returned, Step, Turn};
 use toolyard_models::{ChatTurn, PastCall, PastResult};
 use toolyard_protocol::message::{Message, Part, Speaker, text_of};
 use toolyard_protocol::outcome::CANCELED_TEXT;
-use toolyard_protocol::{EntityId, OutcomeKind, ToolOutcome};
-use toolyard_store::messages;
+use toolyard_protocol::{EntityId, Hash, OutcomeKind, ToolOutcome, limits};
+use toolyard_store::{blobs, messages};
 
 use super::{Stop, Worker};
 
@@ -16,11 +17,13 @@ impl Worker {
     pub(super) async fn history(&mut self) -> Result<Vec<ChatTurn>, Stop> {
         let Some(created) = self.run.created().cloned() else { return Ok(Vec::new()) };
         let taken: Vec<_> = self.run.turns().iter().flat_map(|t| t.taken.clone()).collect();
+        let blobs = self.large_results();
         let tenant = self.tenant.clone();
         let me = created.agent_entity.clone();
-        let (before, later) = self
+        let (before, later, large) = self
             .patiently(move |tx| {
-                let (tenant, created, taken) = (tenant.clone(), created.clone(), taken.clone());
+                let (tenant, created, taken, blobs) =
+                    (tenant.clone(), created.clone(), taken.clone(), blobs.clone());
                 Box::pin(async move {
                     let before = match &created.space {
                         Some(space) => {
@@ -32,7 +35,13 @@ impl Worker {
                     for id in &taken {
                         later.extend(messages::get(tx, &tenant, id).await?);
                     }
-                    Ok((before, later))
+                    let mut large = HashMap::with_capacity(blobs.len());
+                    for hash in blobs {
+                        if let Some(bytes) = blobs::get(tx, &tenant, &hash).await? {
+                            large.insert(hash, for_model(&bytes));
+                        }
+                    }
+                    Ok((before, later, large))
                 })
             })
             .await?;
@@ -41,9 +50,26 @@ impl Worker {
             add_message(&mut turns, message, me.as_ref());
         }
         for turn in self.run.turns() {
-            add_turn(&mut turns, turn, &later, me.as_ref());
+            add_turn(&mut turns, turn, &later, &large, me.as_ref());
         }
         Ok(turns)
+    }
+
+    /// The values of this run that lie beside the log.
+    fn large_results(&self) -> Vec<Hash> {
+        let steps = self.run.turns().iter().flat_map(|t| &t.steps);
+        let results = steps.flat_map(|s| s.results.iter().flatten());
+        results.filter_map(|r| r.blob.as_ref().map(|b| b.blob.clone())).collect()
+    }
+}
+
+/// As much of a large value as the model reads, with a mark where it is cut.
+fn for_model(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let most = limits::MODEL_RESULT_CHARS;
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}… [cut: {most} of {} characters]", &text[..end], text.chars().count()),
+        None => text.into_owned(),
     }
 }
 
@@ -129,16 +155,22 @@ fn open_result(call: &PastCall) -> PastResult {
 }
 
 /// A turn of this run: the messages it took, then its steps.
-fn add_turn(turns: &mut Vec<ChatTurn>, turn: &Arc<Turn>, later: &[Message], me: Option<&EntityId>) {
+fn add_turn(
+    turns: &mut Vec<ChatTurn>,
+    turn: &Arc<Turn>,
+    later: &[Message],
+    large: &HashMap<Hash, String>,
+    me: Option<&EntityId>,
+) {
     for id in &turn.taken {
         if let Some(message) = later.iter().find(|m| m.id == *id) {
             add_message(turns, message, me);
         }
     }
-    turn.steps.iter().for_each(|step| add_step(turns, step));
+    turn.steps.iter().for_each(|step| add_step(turns, step, large));
 }
 
-fn add_step(turns: &mut Vec<ChatTurn>, step: &Arc<Step>) {
+fn add_step(turns: &mut Vec<ChatTurn>, step: &Arc<Step>, large: &HashMap<Hash, String>) {
     let calls: Vec<PastCall> = step
         .reply
         .calls
@@ -154,7 +186,7 @@ fn add_step(turns: &mut Vec<ChatTurn>, step: &Arc<Step>) {
         return;
     }
     let results = calls.iter().zip(&step.results).map(|(call, returned)| match returned {
-        Some(returned) => past_result(call, returned),
+        Some(returned) => past_result(call, returned, large),
         None => open_result(call),
     });
     let results: Vec<PastResult> = results.collect();
@@ -164,11 +196,12 @@ fn add_step(turns: &mut Vec<ChatTurn>, step: &Arc<Step>) {
     }
 }
 
-fn past_result(call: &PastCall, returned: &Returned) -> PastResult {
+fn past_result(call: &PastCall, returned: &Returned, large: &HashMap<Hash, String>) -> PastResult {
+    let whole = returned.blob.as_ref().and_then(|b| large.get(&b.blob)).cloned();
     PastResult {
         call: call.id.clone(),
         name: call.name.clone(),
-        content: returned.outcome.for_model(),
+        content: whole.unwrap_or_else(|| returned.outcome.for_model()),
         is_error: returned.outcome.kind() != OutcomeKind::Ok,
     }
 }

@@ -123,12 +123,11 @@ impl Worker {
     async fn fold_log(&mut self) -> Result<bool, Stop> {
         let start = self.start.take();
         let recovered = start.as_ref().is_some_and(|s| s.recovered);
-        match start.and_then(|s| s.log) {
-            Some(log) => self.fold(&log),
-            None => {
-                while self.catch_up().await? == usize::try_from(limits::LOG_PAGE).unwrap_or(usize::MAX) {}
-            }
+        if let Some(log) = start.and_then(|s| s.log) {
+            self.fold(&log);
         }
+        // Also after a given log: a cancel may have come before this worker listened.
+        while self.catch_up().await? == usize::try_from(limits::LOG_PAGE).unwrap_or(usize::MAX) {}
         Ok(recovered)
     }
 
@@ -240,7 +239,6 @@ impl Worker {
         self.hands.keep(&[]);
         let why = "the gateway stopped".to_owned();
         self.tell(Input::Claimed { recovered: true, why }).await?;
-        self.rt.store.feed().forget(&self.id, self.space().as_ref());
         if self.run.is_finished() || self.run.is_parked() {
             return if self.released { Ok(()) } else { self.park().await };
         }
@@ -256,10 +254,16 @@ impl Worker {
     }
 
     /// Ends the run because something that it needs is gone.
-    async fn fail(&mut self, code: ErrorCode, message: &str) -> Result<(), Stop> {
-        let input =
-            Input::ModelFailed { code, message: message.to_owned(), detail: String::new(), said: None };
+    async fn fail(&mut self, code: ErrorCode, message: &str, detail: String) -> Result<(), Stop> {
+        let input = Input::ModelFailed { code, message: message.to_owned(), detail, said: None };
         self.tell(input).await
+    }
+}
+
+impl Drop for Worker {
+    /// Half a step is void without its worker: nobody must see it any more.
+    fn drop(&mut self) {
+        self.rt.store.feed().forget(&self.id, self.space().as_ref());
     }
 }
 

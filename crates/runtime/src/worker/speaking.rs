@@ -55,13 +55,16 @@ impl Worker {
         let Effect::CallModel { step, attempt, tools } = effect else { return Ok(()) };
         let agent = match self.agent.clone() {
             Ok(agent) => agent,
-            Err(why) => return self.fail(ErrorCode::AgentGone, &why).await,
+            Err(why) => {
+                return self.fail(ErrorCode::AgentGone, "The agent cannot run here", why).await;
+            }
         };
         let model = match self.rt.providers.get(&agent.config.model.provider) {
             Ok(model) => model,
             Err(error) => {
-                let (code, text) = (error.code(), error.to_string());
-                return self.fail(code, &text).await;
+                // Which providers there are is the operator's business.
+                let (code, detail) = (error.code(), error.to_string());
+                return self.fail(code, "The agent's model provider is not configured", detail).await;
             }
         };
         let mut request = Request {

@@ -6,7 +6,7 @@ use toolyard_protocol::event::Event;
 use toolyard_protocol::run::{PauseReason, RunStatus};
 use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{ErrorCode, OutcomeKind, RunId, WaitId};
-use toolyard_runtime::{AnswerIn, Remember};
+use toolyard_runtime::{AnswerIn, CreateRun, Fresh, Remember};
 
 use crate::yard::{Yard, client_tool, static_tool};
 
@@ -41,6 +41,8 @@ async fn a_call_under_ask_is_not_announced_before_it_is_allowed() {
     yard.rt.answer(yard.caller(), wait.clone(), allow(None)).await.unwrap();
     yard.until(&run, RunStatus::Completed).await;
     assert!(yard.answer().await.contains("pay"));
+    // The same answer again is fine, another one is late.
+    yard.rt.answer(yard.caller(), wait.clone(), allow(None)).await.unwrap();
     let late = yard.rt.answer(yard.caller(), wait, deny()).await.unwrap_err();
     assert_eq!(late.code, ErrorCode::RunEnded);
 }
@@ -119,4 +121,25 @@ async fn a_remembered_denial_refuses_at_once() {
             .iter()
             .any(|e| matches!(e, Event::ToolReturned(r) if r.outcome == OutcomeKind::Denied))
     );
+}
+
+#[tokio::test]
+async fn a_run_started_for_somebody_obeys_their_grants_and_their_answers() {
+    let yard = Yard::new(json!([asking(static_tool("pay"))])).await;
+    let (run, wait) = asked(&yard, "call pay {}").await;
+    let answer = AnswerIn { remember: Some(Remember::Always), ..deny() };
+    yard.rt.answer(yard.caller(), wait, answer).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    let create = CreateRun {
+        by: yard.secret(),
+        space: yard.space.clone(),
+        agent_entity: yard.bot.clone(),
+        triggered_by: Some(yard.ada.clone()),
+        metadata: None,
+    };
+    let Fresh::Done(created) = yard.rt.create_run(create, None).await.unwrap() else { panic!() };
+    yard.until(&created.run, RunStatus::Completed).await;
+    let first = yard.events(&created.run).await.remove(0);
+    let Event::RunCreated(first) = first else { panic!() };
+    assert_eq!(first.trigger.map(|t| t.entity), Some(yard.ada.clone()));
 }

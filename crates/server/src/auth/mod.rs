@@ -164,26 +164,17 @@ impl Auth {
         tenant: &TenantId,
         user: jwt::User,
     ) -> Result<EntityId, Refusal> {
-        let (asked, subject) = (tenant.clone(), user.subject.clone());
-        let found: Option<Entity> = store
-            .read::<_, StoreError, _>(move |tx| {
-                Box::pin(async move { entities::by_external(tx, &asked, &subject).await })
-            })
-            .await?;
-        if let Some(entity) = found {
+        let subject = user.subject.clone();
+        if let Some(entity) = by_subject(store, tenant, subject.clone()).await? {
             return Ok(entity.id);
         }
         if !self.auto_entities {
             return Err(Refusal::forbidden("No entity found for this user"));
         }
-        let tenant = tenant.clone();
+        let asked = tenant.clone();
         let made: Result<EntityId, StoreError> = store
             .write(move |tx| {
                 Box::pin(async move {
-                    // Two first requests at once make one entity.
-                    if let Some(entity) = entities::by_external(tx, &tenant, &user.subject).await? {
-                        return Ok(entity.id);
-                    }
                     let entity = Entity {
                         id: EntityId::mint(),
                         kind: EntityKind::Human,
@@ -193,13 +184,25 @@ impl Auth {
                         metadata: None,
                         created_at: tx.now().await?,
                     };
-                    entities::insert(tx, &tenant, &entity).await?;
+                    entities::insert(tx, &asked, &entity).await?;
                     Ok(entity.id)
                 })
             })
             .await;
-        Ok(made?)
+        match made {
+            // Two first requests at once make one entity: the other one was quicker.
+            Err(StoreError::Exists(cause)) => match by_subject(store, tenant, subject).await? {
+                Some(entity) => Ok(entity.id),
+                None => Err(StoreError::Exists(cause).into()),
+            },
+            made => Ok(made?),
+        }
     }
+}
+
+async fn by_subject(store: &Store, tenant: &TenantId, subject: String) -> Result<Option<Entity>, StoreError> {
+    let tenant = tenant.clone();
+    store.read(move |tx| Box::pin(async move { entities::by_external(tx, &tenant, &subject).await })).await
 }
 
 fn unauthorized(message: impl Into<String>) -> Refusal {

@@ -49,7 +49,7 @@ async fn at_gateway(command: &Agent, gateway: &Gateway, as_json: bool) -> Result
         }
         Agent::Show { name } => {
             let found = gateway.get(&format!("/api/agents/{name}"), &[]).await?;
-            println!("{:#}", found.pointer("/agent/config").unwrap_or(&Value::Null));
+            print::line(format_args!("{:#}", found.pointer("/agent/config").unwrap_or(&Value::Null)));
         }
         Agent::Delete { name } => {
             gateway.delete(&format!("/api/agents/{name}"), &[]).await?;
@@ -125,7 +125,7 @@ async fn in_database(command: &Agent, store: &Store, as_json: bool) -> Result<()
                 })
                 .await?;
             let config = found.ok_or_else(|| CliError::said("Agent not found"))?;
-            println!("{config:#}");
+            print::line(format_args!("{config:#}"));
         }
         Agent::Delete { name } => {
             let name = named(name)?;

@@ -1,20 +1,27 @@
 //! Answers for people and for programs.
 
+use std::io::Write;
+
 use serde_json::Value;
+
+/// Prints a line. Whoever has heard enough, as `head` does, is no error.
+pub(super) fn line(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
 
 /// Prints a value: as JSON, or in words.
 pub(super) fn value(json: bool, value: &Value, words: impl FnOnce(&Value) -> String) {
     if json {
-        println!("{value:#}");
+        line(format_args!("{value:#}"));
     } else {
-        println!("{}", words(value));
+        line(words(value));
     }
 }
 
 /// Prints the rows under `list`: as JSON, or one line each.
 pub(super) fn rows(json: bool, value: &Value, list: &str, columns: &[&str]) {
     if json {
-        println!("{value:#}");
+        line(format_args!("{value:#}"));
         return;
     }
     let rows = value.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -24,14 +31,14 @@ pub(super) fn rows(json: bool, value: &Value, list: &str, columns: &[&str]) {
         cells.iter().map(|row| row[i].chars().count()).max().unwrap_or(0).max(column.chars().count())
     };
     let widths: Vec<usize> = columns.iter().enumerate().map(|(i, column)| width(i, column)).collect();
-    let line = |row: Vec<&str>| {
+    let joined = |row: Vec<&str>| {
         let cells: Vec<String> =
             row.iter().zip(&widths).map(|(text, width)| format!("{text:width$}")).collect();
         cells.join("  ").trim_end().to_owned()
     };
-    println!("{}", line(columns.to_vec()));
+    line(joined(columns.to_vec()));
     for row in &cells {
-        println!("{}", line(row.iter().map(String::as_str).collect()));
+        line(joined(row.iter().map(String::as_str).collect()));
     }
 }
 

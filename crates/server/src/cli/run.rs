@@ -35,7 +35,7 @@ pub(super) async fn obey(command: Run, common: &Common, config: &Config) -> Resu
             print::rows(common.json, &list, "runs", COLUMNS);
         }
         (Run::Show { id }, Reach::Gateway(gateway)) => {
-            println!("{:#}", show_remote(&gateway, &id_of(&id)?).await?);
+            print::line(format_args!("{:#}", show_remote(&gateway, &id_of(&id)?).await?));
         }
         (Run::Cancel { .. }, Reach::Database(store)) => {
             store.close().await;
@@ -109,6 +109,6 @@ async fn show(store: &Store, id: RunId) -> Result<(), CliError> {
         .iter()
         .filter_map(|l| toolyard_dialects::native::event_view(&row.id, l.seq, l.at, &l.event, &viewer))
         .collect();
-    println!("{:#}", json!({"run": view::run(row, &viewer), "events": log}));
+    print::line(format_args!("{:#}", json!({"run": view::run(row, &viewer), "events": log})));
     Ok(())
 }

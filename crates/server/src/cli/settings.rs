@@ -25,7 +25,7 @@ pub(super) enum Settings {
 pub(super) fn obey(command: &Settings, flags: &Flags, as_json: bool) -> Result<ExitCode, CliError> {
     match command {
         Settings::Check => {
-            config::load(flags)?;
+            crate::serve::rehearse(&config::load(flags)?)?;
             print::value(as_json, &json!({"ok": true}), |_| "the configuration is fine".to_owned());
         }
         Settings::Print => {
@@ -33,8 +33,8 @@ pub(super) fn obey(command: &Settings, flags: &Flags, as_json: bool) -> Result<E
             let value = serde_json::to_value(&config).unwrap_or_default();
             print::value(as_json, &value, |_| config::print(&config));
         }
-        Settings::Schema => println!("{:#}", config::schema()),
-        Settings::Openapi => println!("{:#}", openapi::document()),
+        Settings::Schema => print::line(format_args!("{:#}", config::schema())),
+        Settings::Openapi => print::line(format_args!("{:#}", openapi::document())),
     }
     Ok(ExitCode::SUCCESS)
 }

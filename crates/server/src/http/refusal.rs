@@ -49,6 +49,7 @@ impl From<ApiError> for Refusal {
 impl From<StoreError> for Refusal {
     fn from(cause: StoreError) -> Self {
         let (code, message) = match &cause {
+            StoreError::Gone(what) => return Self::not_found(what),
             StoreError::Unavailable(_) => {
                 (ErrorCode::StoreUnavailable, "The database does not answer. Try again later.")
             }

@@ -33,6 +33,11 @@ impl Sites {
         }
     }
 
+    /// Does only this machine reach the gateway?
+    pub(crate) fn is_local(&self) -> bool {
+        self.loopback.is_some()
+    }
+
     fn allows(&self, origin: &str) -> bool {
         self.allowed.iter().any(|pattern| pattern.allows(origin))
     }

@@ -52,12 +52,17 @@ pub(super) fn metadata(value: Option<Value>) -> Result<Option<Value>, Refusal> {
     if !value.is_object() {
         return Err(Refusal::bad_request("metadata: must be an object"));
     }
-    let most = limits::METADATA_BYTES;
-    if value.to_string().len() > most {
-        let message = format!("metadata: at most {most} bytes");
+    within("metadata", Some(&value), limits::METADATA_BYTES)?;
+    Ok(Some(value))
+}
+
+/// Refuses JSON that is larger than `most` bytes.
+pub(super) fn within(field: &str, value: Option<&Value>, most: usize) -> Result<(), Refusal> {
+    if value.is_some_and(|value| value.to_string().len() > most) {
+        let message = format!("{field}: at most {most} bytes");
         return Err(ApiError::limit(ErrorCode::LimitExceeded, most as u64, message).into());
     }
-    Ok(Some(value))
+    Ok(())
 }
 
 /// A field of a PATCH: absent keeps, `null` clears.

@@ -4,7 +4,7 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolyard_protocol::{ClientId, EntityId, ErrorCode, Timestamp};
+use toolyard_protocol::{ClientId, EntityId, ErrorCode, Timestamp, limits};
 use toolyard_store::StoreError;
 use toolyard_store::clients::{self, Client};
 
@@ -56,10 +56,8 @@ pub(super) async fn register(call: Call) -> Result<Response, Refusal> {
     let new: NewClient = call.json()?;
     let kind = answer::label("clientType", new.client_type)?.unwrap_or_else(|| "unknown".to_owned());
     let name = answer::label("name", new.name)?;
-    let capabilities = match new.capabilities {
-        Some(Value::Array(list)) => Some(Value::Array(list)),
-        other => answer::metadata(other)?,
-    };
+    let capabilities = new.capabilities;
+    answer::within("capabilities", capabilities.as_ref(), limits::METADATA_BYTES)?;
     let id = new.client_id.unwrap_or_else(ClientId::mint);
     let (tenant, entity) = (call.tenant().clone(), call.principal.entity.clone());
     let answered = id.clone();

@@ -29,7 +29,12 @@ pub(super) async fn dispatch(
     request: Request,
 ) -> Result<Response, Refusal> {
     let handler = match &route.handler {
-        Handler::Open(handler) => return handler(app).await,
+        Handler::Open(handler) => {
+            if route.access == Access::Local {
+                check_local(&app, request.headers()).await?;
+            }
+            return handler(app).await;
+        }
         Handler::Keyed(handler) => handler,
     };
     let (mut parts, payload) = request.into_parts();
@@ -41,7 +46,7 @@ pub(super) async fn dispatch(
     app.rates.take(&principal)?;
     let sight = match route.access {
         Access::Member => look(&app, &principal, &params).await?,
-        Access::Open | Access::Secret | Access::Either | Access::Signed => Sight::Nothing,
+        Access::Open | Access::Local | Access::Secret | Access::Either | Access::Signed => Sight::Nothing,
     };
     let limits = &app.config.limits;
     let pause = Duration::from_secs(limits.body_seconds);
@@ -49,6 +54,20 @@ pub(super) async fn dispatch(
     let cut = parts.extensions.get::<Cut>().cloned();
     let headers = parts.headers;
     handler(Call { app, principal, sight, params, query, headers, body, route: name, signed, cut }).await
+}
+
+/// What is open for this machine needs a secret key of the operator's tenant
+/// when others reach the gateway: it tells of all tenants.
+async fn check_local(app: &App, headers: &HeaderMap) -> Result<(), Refusal> {
+    if app.sites.is_local() {
+        return Ok(());
+    }
+    let principal = app.auth.principal(&app.store, headers, Wanted::Secret).await?;
+    app.rates.take(&principal)?;
+    if principal.tenant != TenantId::default_tenant() {
+        return Err(Refusal::forbidden("Only the operator's tenant may read this"));
+    }
+    Ok(())
 }
 
 fn most(kind: BodyKind, limits: &Limits) -> usize {
@@ -79,7 +98,7 @@ async fn caller(
         return signed(app, params, query).await.map(|principal| (principal, true));
     }
     let wanted = match route.access {
-        Access::Secret => Wanted::Secret,
+        Access::Local | Access::Secret => Wanted::Secret,
         Access::Open | Access::Either | Access::Member | Access::Signed => Wanted::Either,
     };
     Ok((app.auth.principal(&app.store, headers, wanted).await?, false))

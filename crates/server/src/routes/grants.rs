@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_protocol::risk::Risk;
-use toolyard_protocol::{AgentName, EntityId, GrantId, Hash, SpaceId, TenantId, Timestamp, ToolName, agent};
+use toolyard_protocol::{
+    AgentName, EntityId, GrantId, Hash, SpaceId, TenantId, Timestamp, ToolName, agent, limits,
+};
 use toolyard_runtime::{Grant, GrantEffect, GrantScope};
 use toolyard_store::grants::{self, GrantRow};
 use toolyard_store::{StoreError, Tx, agents, audit, entities, spaces};
@@ -95,6 +97,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
     if new.args.as_ref().is_some_and(|args| !args.is_object()) {
         return Err(Refusal::bad_request("args: must be an object"));
     }
+    answer::within("args", new.args.as_ref(), limits::INLINE_VALUE_BYTES)?;
     let (tenant, actor) = (call.tenant().clone(), call.actor());
     call.once(move |tx| {
         Box::pin(async move {

@@ -74,6 +74,12 @@ fn asked_tenant(call: &Call) -> Result<Option<TenantId>, Refusal> {
 }
 
 pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
+    // The answer to it would have to be stored, and the key is in the answer.
+    if call.headers.contains_key("idempotency-key") {
+        return Err(Refusal::bad_request(
+            "Idempotency-Key: not for keys, because a key is never stored. Make another one and revoke the first",
+        ));
+    }
     let new: NewKey = call.json()?;
     let label = answer::label("label", new.label)?.unwrap_or_default();
     let tenant = tenant(&call, new.tenant)?;

@@ -50,7 +50,8 @@ pub(super) async fn put(call: Call) -> Result<Response, Refusal> {
     let (tenant, actor) = (call.tenant().clone(), call.actor());
     call.once(move |tx| {
         Box::pin(async move {
-            if spaces::get(tx, &tenant, &space).await?.is_none() {
+            // Held: a space that is deleted meanwhile leaves no member behind.
+            if !spaces::lock(tx, &tenant, &space).await? {
                 return Err(Refusal::not_found("SmartSpace"));
             }
             let entity = entities::get(tx, &tenant, &entity_id).await?;

@@ -83,6 +83,7 @@ fn response(route: &Route, generator: &mut SchemaGenerator) -> Value {
 fn security(access: Access) -> Value {
     match access {
         Access::Open => json!([]),
+        Access::Local => json!([{}, {"secretKey": []}]),
         Access::Secret => json!([{"secretKey": []}]),
         Access::Either | Access::Member => json!([{"secretKey": []}, {"publicKey": [], "user": []}]),
         Access::Signed => json!([{"secretKey": []}, {"publicKey": [], "user": []}, {}]),

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolyard_protocol::ErrorCode;
+use toolyard_protocol::run::RunStatus;
 use toolyard_protocol::wait::WaitKind;
 use toolyard_store::{StoreError, nodes, runs, waits};
 
@@ -41,7 +42,10 @@ pub(super) async fn metrics(app: Arc<App>) -> Result<Response, Refusal> {
         Box::pin(async move { Ok((runs::counts(tx).await?, waits::counts(tx).await?)) })
     });
     let (by_status, by_kind) = counted.await?;
-    // A kind without open waits has no row: it must fall back to zero.
+    // What counts nothing has no row: it must fall back to zero.
+    for status in RunStatus::ALL {
+        metrics::gauge!("toolyard_runs", "status" => status.as_str()).set(0.0);
+    }
     for kind in WaitKind::ALL {
         metrics::gauge!("toolyard_waits_open", "kind" => kind.as_str()).set(0.0);
     }

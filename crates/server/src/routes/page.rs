@@ -27,7 +27,8 @@ pub(super) fn typed<T, E>(
     name: &str,
     parse: impl FnOnce(&str) -> Result<T, E>,
 ) -> Result<Option<T>, Refusal> {
-    let Some(text) = query.get(name).filter(|t| !t.is_empty()) else { return Ok(None) };
+    // An empty value is a script's unset variable: listing everything instead would surprise.
+    let Some(text) = query.get(name) else { return Ok(None) };
     parse(text).map(Some).map_err(|_| {
         ApiError::new(ErrorCode::InvalidCursor, format!("{name}: not a value that this list knows")).into()
     })

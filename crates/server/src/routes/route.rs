@@ -17,6 +17,8 @@ use crate::http::Refusal;
 pub(crate) enum Access {
     /// Nobody is asked for a key.
     Open,
+    /// Nobody on this machine; a backend if other machines reach the gateway.
+    Local,
     /// A backend.
     Secret,
     /// A backend, or a user of the tenant.
@@ -31,6 +33,7 @@ impl Access {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
+            Self::Local => "local",
             Self::Secret => "secret",
             Self::Either => "either",
             Self::Member => "member",
@@ -133,6 +136,11 @@ impl Route {
         }
     }
 
+    /// Open for this machine only.
+    pub(crate) fn local(mut self) -> Self {
+        self.access = Access::Local;
+        self
+    }
     pub(crate) fn takes<T: JsonSchema>(mut self, body: BodyKind) -> Self {
         self.body = body;
         self.request = Some(schema_of::<T>);

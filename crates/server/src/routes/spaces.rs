@@ -48,6 +48,8 @@ pub(super) struct SpaceView {
     id: SpaceId,
     name: Option<String>,
     description: Option<String>,
+    /// Only a secret key sees it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Value>,
     show_agent_reasoning: bool,
     /// The newest position: where a stream continues from now on.
@@ -69,12 +71,13 @@ pub(super) struct SpaceList {
     next: Option<String>,
 }
 
-fn view(space: Space) -> SpaceView {
+/// A space as a key of this kind may see it.
+fn view(space: Space, kind: KeyKind) -> SpaceView {
     SpaceView {
         id: space.id,
         name: space.name,
         description: space.description,
-        metadata: space.metadata,
+        metadata: space.metadata.filter(|_| kind == KeyKind::Secret),
         show_agent_reasoning: space.show_reasoning,
         last_seq: space.last_pos,
         created_at: space.created_at,
@@ -99,7 +102,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 created_at: tx.now().await?,
             };
             spaces::insert(tx, &tenant, &space).await?;
-            Ok(Made { status: 201, body: json!(OneSpace { smart_space: view(space) }) })
+            Ok(Made { status: 201, body: json!(OneSpace { smart_space: view(space, KeyKind::Secret) }) })
         })
     })
     .await
@@ -124,12 +127,13 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
         })
         .await?;
     let next = page::next(&rows, limit, |space| space.id.to_string());
-    answer::json(200, &SpaceList { smart_spaces: rows.into_iter().map(view).collect(), next })
+    let smart_spaces = rows.into_iter().map(|space| view(space, call.principal.kind)).collect();
+    answer::json(200, &SpaceList { smart_spaces, next })
 }
 
 pub(super) async fn get(call: Call) -> Result<Response, Refusal> {
     let (space, _) = call.space()?;
-    answer::json(200, &OneSpace { smart_space: view(space.clone()) })
+    answer::json(200, &OneSpace { smart_space: view(space.clone(), call.principal.kind) })
 }
 
 pub(super) async fn patch(call: Call) -> Result<Response, Refusal> {
@@ -155,7 +159,7 @@ pub(super) async fn patch(call: Call) -> Result<Response, Refusal> {
             })
         })
         .await?;
-    answer::json(200, &OneSpace { smart_space: view(changed) })
+    answer::json(200, &OneSpace { smart_space: view(changed, KeyKind::Secret) })
 }
 
 /// Removes a space and all of it. Its live runs must be canceled first.
@@ -166,6 +170,10 @@ pub(super) async fn delete(call: Call) -> Result<Response, Refusal> {
         .store()
         .write::<_, Refusal, _>(move |tx| {
             Box::pin(async move {
+                // Held before it is asked: a message cannot start a run in between.
+                if !spaces::lock(tx, &tenant, &id).await? {
+                    return Ok(false);
+                }
                 for live in [RunStatus::Queued, RunStatus::Running, RunStatus::WaitingTool] {
                     if !runs::list(tx, &tenant, Some(&id), Some(live), None, 1).await?.is_empty() {
                         return Err(Refusal::new(

@@ -59,7 +59,7 @@ fn operations() -> Vec<Route> {
     vec![
         Route::open("/health", "Is the process up", ops::health).gives::<ops::Health>(200),
         Route::open("/ready", "Does the database answer", ops::ready).gives::<ops::Health>(200),
-        Route::open("/metrics", "Counters for Prometheus", ops::metrics).media("text/plain"),
+        Route::open("/metrics", "Counters for Prometheus", ops::metrics).local().media("text/plain"),
         Route::open("/api/openapi.json", "This document", ops::document).gives::<serde_json::Value>(200),
     ]
 }

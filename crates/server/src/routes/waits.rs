@@ -1,5 +1,7 @@
 //! The ledger: what runs wait for, who claims it, who answers it.
 
+use std::collections::HashMap;
+
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +10,7 @@ use toolyard_dialects::native::WaitView;
 
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::wait::{WaitKind, may_answer};
-use toolyard_protocol::{ApiError, ClientId, RunId, SpaceId, Timestamp, Viewer, WaitId};
+use toolyard_protocol::{ApiError, ClientId, KeyKind, RunId, SpaceId, Timestamp, Viewer, WaitId, limits};
 use toolyard_runtime::{Answer, AnswerIn, Caller, Remember};
 use toolyard_store::waits::{self, WaitRow};
 use toolyard_store::{StoreError, runs};
@@ -17,6 +19,9 @@ use super::call::Call;
 use super::dispatch::run_viewer;
 use super::{answer, page, view};
 use crate::http::Refusal;
+
+/// Pages that one request looks through.
+const PAGES: usize = 25;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WaitList {
@@ -90,25 +95,40 @@ pub(super) async fn approvals(call: Call) -> Result<Response, Refusal> {
 }
 
 /// Open waits that the caller may see: all of the tenant for a backend, those
-/// of its spaces that it may answer for a user.
+/// of its spaces that it may answer for a user, among the oldest 5000.
 async fn list_kind(call: Call, kind: Option<WaitKind>) -> Result<Response, Refusal> {
     let limit = page::limit(&call.query)?;
     let run = page::typed(&call.query, "runId", RunId::parse)?;
     let space = page::typed(&call.query, "smartSpaceId", SpaceId::parse)?;
-    let tenant = call.tenant().clone();
-    let rows: Vec<WaitRow> = call
-        .store()
-        .read::<_, StoreError, _>(move |tx| {
-            Box::pin(
-                async move { waits::list_open(tx, &tenant, run.as_ref(), space.as_ref(), kind, limit).await },
-            )
-        })
-        .await?;
+    let mut after = None;
     let mut seen = Vec::new();
-    for row in rows {
-        let Some(viewer) = seat(&call, &row).await? else { continue };
-        if viewer.sees_all() || may_answer(&viewer, &row.wait.rule) {
-            seen.push((row, viewer));
+    let mut seats = HashMap::new();
+    // A user's own waits may lie behind many of others.
+    for _ in 0..PAGES {
+        let page = list_page(&call, run.clone(), space.clone(), kind, after).await?;
+        after = page.last().map(|row| (row.wait.opened_at, row.wait.id.clone()));
+        let full = page.len() == limits::PAGE_MAX as usize;
+        for row in page {
+            if seen.len() == limit as usize {
+                break;
+            }
+            // All waits of a space, or of a run without one, are seen from one seat.
+            let run = row.space.is_none().then(|| row.wait.run.clone());
+            let place = (row.space.clone(), run);
+            let viewer: Option<Viewer> = match seats.get(&place) {
+                Some(known) => Option::clone(known),
+                None => {
+                    let viewer = seat(&call, &row).await?;
+                    seats.insert(place, viewer.clone());
+                    viewer
+                }
+            };
+            if let Some(viewer) = viewer.filter(|v| v.sees_all() || may_answer(v, &row.wait.rule)) {
+                seen.push((row, viewer));
+            }
+        }
+        if !full || seen.len() == limit as usize {
+            break;
         }
     }
     let tenant = call.tenant().clone();
@@ -127,9 +147,27 @@ async fn list_kind(call: Call, kind: Option<WaitKind>) -> Result<Response, Refus
     answer::json(200, &WaitList { waits })
 }
 
+async fn list_page(
+    call: &Call,
+    run: Option<RunId>,
+    space: Option<SpaceId>,
+    kind: Option<WaitKind>,
+    after: Option<(Timestamp, WaitId)>,
+) -> Result<Vec<WaitRow>, StoreError> {
+    let tenant = call.tenant().clone();
+    call.store()
+        .read(move |tx| {
+            Box::pin(async move {
+                let (run, space, after) = (run.as_ref(), space.as_ref(), after.as_ref());
+                waits::list_open(tx, &tenant, run, space, kind, after, limits::PAGE_MAX).await
+            })
+        })
+        .await
+}
+
 /// How the caller looks at a wait's run; none if it has no seat there.
 async fn seat(call: &Call, row: &WaitRow) -> Result<Option<Viewer>, Refusal> {
-    if row.space.is_some() {
+    if row.space.is_some() || call.principal.kind == KeyKind::Secret {
         return super::viewer(&call.app, &call.principal, row.space.as_ref()).await;
     }
     let (tenant, run) = (call.tenant().clone(), row.wait.run.clone());
@@ -185,6 +223,9 @@ pub(super) struct Answered {
 }
 
 fn decided(given: AnswerWait) -> Result<AnswerIn, Refusal> {
+    for (field, value) in [("editedArgs", &given.edited_args), ("value", &given.value)] {
+        answer::within(field, value.as_ref(), limits::INLINE_VALUE_BYTES)?;
+    }
     let answer = match (given.decision, given.value) {
         (Some(Choice::Allow), None) => Answer::Allow { edited: given.edited_args },
         (Some(Choice::Deny), None) => Answer::Deny { message: answer::label("message", given.message)? },

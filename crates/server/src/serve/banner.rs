@@ -26,11 +26,14 @@ pub(super) fn show(app: &App, bound: SocketAddr, made: &Made) {
     println!("  models      {}", app.runtime.providers().names().collect::<Vec<_>>().join(", "));
     if config.auth == AuthMode::Off {
         println!("  keys        off: every local program may do everything");
+        println!("  next        curl {url}/api/agents");
     } else if made.first {
-        println!("  secret key  {} (shown once, kept in {data}/keys.json)", made.secret.expose());
+        println!("  keys        made now and kept in {data}/keys.json; the secret key is shown only here");
+        println!("  next        export TOOLYARD_SECRET_KEY={}", made.secret.expose());
+        println!("              curl -H \"x-secret-key: $TOOLYARD_SECRET_KEY\" {url}/api/agents");
     } else {
         println!("  keys        from the configuration or {data}/keys.json");
+        println!("  next        curl -H \"x-secret-key: $TOOLYARD_SECRET_KEY\" {url}/api/agents");
     }
-    println!("  next        curl -H \"x-secret-key: $TOOLYARD_SECRET_KEY\" {url}/api/agents");
     println!("              {url}/api/openapi.json describes every route");
 }

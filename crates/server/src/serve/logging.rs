@@ -6,8 +6,13 @@ use tracing_subscriber::EnvFilter;
 
 use crate::config::{Log, LogFormat};
 
+/// Which lines are written.
+pub(super) fn filter(log: &Log) -> Result<EnvFilter, String> {
+    EnvFilter::try_new(&log.level).map_err(|e| e.to_string())
+}
+
 pub(super) fn start(log: &Log) -> Result<(), String> {
-    let filter = EnvFilter::try_new(&log.level).map_err(|e| e.to_string())?;
+    let filter = filter(log)?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

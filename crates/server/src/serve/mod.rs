@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use toolyard_runtime::Runtime;
-use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError};
+use toolyard_runtime::{Providers, Runtime};
+use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
 
 use crate::app::{App, Meter};
 use crate::auth::{Auth, JwtCheck, KeyFileError, Made, OperatorKeys, UrlSigner, ensure_keys};
@@ -58,18 +58,28 @@ pub(crate) fn store_settings(config: &Config) -> StoreSettings {
     }
 }
 
+/// What a start would refuse although the file is well written. Touches neither
+/// the folder nor the database nor the network.
+pub(crate) fn rehearse(config: &Config) -> Result<(), ServeError> {
+    logging::filter(&config.log).map_err(ServeError::Log)?;
+    providers::open(config).map_err(ServeError::Provider)?;
+    Ok(())
+}
+
 /// Runs until a stop signal.
 pub(crate) async fn serve(config: Config) -> Result<(), ServeError> {
     logging::start(&config.log).map_err(ServeError::Log)?;
-    std::fs::create_dir_all(&config.data)
-        .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
+    // SQLite locks the folder itself. On PostgreSQL the folder still is this node's name.
+    let lock = if config.database_url.is_empty() { None } else { Some(lock_folder(&config.data)?) };
     let listener = TcpListener::bind(config.listen)
         .await
         .map_err(|why| ServeError::Listen { address: config.listen, why })?;
     let bound = listener.local_addr().map_err(|why| ServeError::Listen { address: config.listen, why })?;
     let store = Arc::new(Store::open(&store_settings(&config)).await?);
+    // Before keys are made: a gateway that does not start must not swallow the one time they are shown.
+    let providers = providers::open(&config).map_err(ServeError::Provider)?;
     let made = ensure_keys(&config)?;
-    let app = assemble(config, bound, store, &made).await?;
+    let app = assemble(config, bound, store, providers, &made).await?;
     agents_dir::load_all(&app).await;
     let present = presence::announce(&app.config.data, bound);
     banner::show(&app, bound, &made);
@@ -83,6 +93,7 @@ pub(crate) async fn serve(config: Config) -> Result<(), ServeError> {
     }
     stop(app).await;
     drop(present);
+    drop(lock);
     Ok(())
 }
 
@@ -90,9 +101,9 @@ async fn assemble(
     config: Config,
     bound: SocketAddr,
     store: Arc<Store>,
+    providers: Providers,
     made: &Made,
 ) -> Result<Arc<App>, ServeError> {
-    let providers = providers::open(&config).map_err(ServeError::Provider)?;
     let settings = node::settings(&config)
         .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
     let meter = Meter(meter::start().map_err(ServeError::Meter)?);

@@ -157,6 +157,7 @@ impl Reader {
         let (store, tenant) = (self.app.store.clone(), self.principal.tenant.clone());
         let source = self.source.clone();
         loop {
+            self.upkeep().await?;
             let after = self.cursor;
             let (items, more) = self.patiently(|| source.page(&store, &tenant, after)).await?;
             for item in items {
@@ -252,16 +253,7 @@ impl Reader {
                 changed = joined.committed.changed() => {
                     return Ok(if changed.is_ok() { Followed::Page } else { Followed::Gap });
                 }
-                now = ticks.tick() => {
-                    if now.duration_since(self.checked) >= RECHECK {
-                        self.checked = now;
-                        self.recheck().await?;
-                    }
-                    if now.duration_since(self.spoken) >= KEEP_ALIVE {
-                        self.say(Bytes::from_static(b": keep-alive\n\n")).await?;
-                    }
-                    return Ok(Followed::Page);
-                }
+                _ = ticks.tick() => return Ok(Followed::Page),
             }
         }
     }
@@ -285,6 +277,19 @@ impl Reader {
             self.say(Bytes::from(frame.encode())).await?;
         }
         Ok(true)
+    }
+
+    /// What falls due with time. Asked before every page and not by a timer:
+    /// a stream that always has news must not put it off for ever.
+    async fn upkeep(&mut self) -> Result<(), End> {
+        if self.checked.elapsed() >= RECHECK {
+            self.checked = Instant::now();
+            self.recheck().await?;
+        }
+        if self.spoken.elapsed() >= KEEP_ALIVE {
+            self.say(Bytes::from_static(b": keep-alive\n\n")).await?;
+        }
+        Ok(())
     }
 
     /// Ends the stream of a revoked key, an expired token or a removed member.

@@ -84,7 +84,8 @@ async fn x6_without_a_key_only_open_routes_answer() {
         let path = filled(&route.path, &ids);
         let request = with_body(&route, &ids, yard.gateway.bare(route.method.clone(), &path));
         let (status, body) = ask(request).await;
-        let wanted = if route.access == "open" { 200 } else { 401 };
+        // The gateway of this test is bound to loopback.
+        let wanted = if ["open", "local"].contains(&route.access.as_str()) { 200 } else { 401 };
         assert_eq!(status.as_u16(), wanted, "{} {}: {body}", route.method, route.path);
     }
 }

@@ -72,7 +72,18 @@ async fn with_a_gateway_the_commands_go_through_it() {
     good(&elsewhere, &["agent", "put", "b.json", "--url", &gateway.url]);
     assert_eq!(gateway.get("/api/agents/other").await["agent"]["name"], "other");
     assert!(bad(folder, &["run", "cancel", "run_x"]).contains("Run not found"));
-    assert!(bad(folder, &["backup", "copy.db"]).contains("stop it first"));
+    let names: Vec<_> = good(folder, &["agent", "list", "--json"])["agents"].as_array().unwrap().clone();
+    assert_eq!(names.len(), 2);
+    assert_eq!(good(folder, &["agent", "show", "helper"])["agent"]["name"], "helper");
+    good(folder, &["agent", "delete", "other"]);
+    assert!(bad(folder, &["agent", "show", "other"]).contains("not found"));
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(good(folder, &["key", "list", "--tenant", "acme", "--json"])["keys"][0]["id"], id);
+    good(folder, &["key", "revoke", id, "--tenant", "acme"]);
+    assert_eq!(good(folder, &["run", "list", "--json"])["runs"], json!([]));
+    assert!(bad(folder, &["run", "show", "run_x"]).contains("Run not found"));
+    // A backup does not need a stop.
+    assert!(good(folder, &["backup", "copy.db", "--json"])["bytes"].as_u64().unwrap() > 0);
     assert_eq!(good(folder, &["doctor", "--json"])["ok"], true);
 }
 
@@ -103,4 +114,17 @@ fn the_configuration_can_be_checked_printed_and_described() {
     assert!(schema["properties"]["drain_seconds"].is_object());
     std::fs::write(folder.path().join("toolyard.toml"), "redis_url = \"x\"").unwrap();
     assert!(bad(&folder, &["config", "check"]).contains("redis_url"));
+    let provider = |more: &str| format!("[providers.mine]\nkind = \"openai\"\n{more}");
+    for (file, named) in [
+        ("log.level = \"info,toolyard=loud\"".to_owned(), "log.level"),
+        (provider("base_url = \"not an address\""), "providers.mine: base_url"),
+        (provider("api_key_env = \"A_VARIABLE_THAT_IS_NOT_SET\""), "A_VARIABLE_THAT_IS_NOT_SET"),
+    ] {
+        std::fs::write(folder.path().join("toolyard.toml"), &file).unwrap();
+        let said = bad(&folder, &["config", "check"]);
+        assert!(said.contains(named), "{file}: {said}");
+        // What a start needs is no matter of the other commands.
+        good(&folder, &["config", "print"]);
+    }
+    assert!(!folder.path().join("data").exists(), "a check opens nothing");
 }

@@ -164,3 +164,18 @@ async fn health_ready_metrics_and_the_document_need_no_key() {
         "{text}"
     );
 }
+
+#[tokio::test]
+async fn metrics_need_a_secret_key_of_the_operators_tenant_when_other_machines_reach_the_gateway() {
+    let gateway = Gateway::start_on("0.0.0.0:0", Folder::new(), &[]).await;
+    fine(gateway.bare(Method::GET, "/health")).await;
+    assert_eq!(ask(gateway.bare(Method::GET, "/metrics")).await.0, 401);
+    assert_eq!(ask(gateway.user("ann", Method::GET, "/metrics")).await.0, 401);
+    assert_eq!(ask(gateway.secret(Method::GET, "/metrics")).await.0, 200);
+    for (tenant, wanted) in [("default", 200), ("acme", 403)] {
+        let made = gateway.post("/api/keys", json!({"tenant": tenant, "kind": "secret"})).await;
+        let asked =
+            gateway.bare(Method::GET, "/metrics").header("x-secret-key", made["key"].as_str().unwrap());
+        assert_eq!(ask(asked).await.0, wanted, "{tenant}");
+    }
+}

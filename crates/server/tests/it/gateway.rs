@@ -61,10 +61,14 @@ impl Gateway {
     }
 
     pub(crate) async fn start_with(folder: Folder, env: &[(&str, &str)]) -> Self {
+        Self::start_on("127.0.0.1:0", folder, env).await
+    }
+
+    pub(crate) async fn start_on(listen: &str, folder: Folder, env: &[(&str, &str)]) -> Self {
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
         let out = std::fs::File::create(folder.path().join("out")).unwrap();
         let mut command = toolyard(folder.path());
-        command.args(["serve", "--listen", "127.0.0.1:0"]).envs(env.iter().copied());
+        command.args(["serve", "--listen", listen]).envs(env.iter().copied());
         let mut child = command.stdout(out).stderr(log).stdin(Stdio::null()).spawn().unwrap();
         let url = wait_for_url(&mut child, folder.path());
         let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();

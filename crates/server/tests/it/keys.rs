@@ -84,6 +84,16 @@ async fn a_stored_key_works_for_its_tenant_and_ends_within_a_second_of_its_revoc
 }
 
 #[tokio::test]
+async fn making_a_key_takes_no_idempotency_key_because_its_answer_is_not_stored() {
+    let gateway = Gateway::start().await;
+    let request = gateway.secret(Method::POST, "/api/keys").json(&json!({"kind": "secret"}));
+    let (status, body) = ask(request.header("idempotency-key", "k")).await;
+    assert_eq!((status.as_u16(), &body["error"]["code"]), (400, &json!("bad_request")));
+    assert!(message(&body).starts_with("Idempotency-Key: "), "{body}");
+    assert_eq!(gateway.get("/api/keys").await["keys"], json!([]));
+}
+
+#[tokio::test]
 async fn only_the_operators_key_speaks_for_other_tenants() {
     let gateway = Gateway::start().await;
     let made = gateway.post("/api/keys", json!({"tenant": "acme", "kind": "secret"})).await;
@@ -113,6 +123,8 @@ async fn the_first_start_makes_keys_shows_the_secret_once_and_keeps_them_private
     let secret = kept["secretKey"].as_str().unwrap().to_owned();
     eventually("the banner", || async { gateway.out().contains(&secret) }).await;
     assert_eq!(gateway.out().matches(&secret).count(), 1);
+    // The lines after `next` work as they are.
+    assert!(gateway.out().contains(&format!("export TOOLYARD_SECRET_KEY={secret}\n")), "{}", gateway.out());
     fine(gateway.bare(Method::GET, "/api/agents").header("x-secret-key", &secret)).await;
 
     let again = Gateway::start_with(gateway.kill(), &unset).await;

@@ -12,6 +12,7 @@ mod edge;
 mod files;
 mod gateway;
 mod generated;
+mod hangups;
 mod idempotency;
 mod keys;
 mod life;

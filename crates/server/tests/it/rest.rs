@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::gateway::{Gateway, ask, fine, message};
-use crate::yard::{Yard, agent, new_user};
+use crate::yard::{Yard, agent, join, new_space, new_user};
 
 #[tokio::test]
 async fn an_agent_is_stored_by_name_and_the_same_hash_changes_nothing() {
@@ -148,4 +148,68 @@ async fn labels_and_metadata_have_limits_with_their_number() {
     assert_eq!((status.as_u16(), &body["error"]["limit"]), (422, &json!(16384)));
     assert_eq!(post(json!({"metadata": [1]})).await.0, 400);
     assert_eq!(post(json!({"name": "a\u{0}b"})).await.0, 400);
+}
+
+#[tokio::test]
+async fn values_of_any_shape_have_limits_with_their_number() {
+    let yard = Yard::new().await;
+    let gateway = &yard.gateway;
+    let refused = async |path: &str, body: serde_json::Value, limit: u64| {
+        let (status, body) = ask(gateway.secret(Method::POST, path).json(&body)).await;
+        assert_eq!(
+            (status.as_u16(), &body["error"]["code"], &body["error"]["limit"]),
+            (422, &json!("limit_exceeded"), &json!(limit)),
+            "{path}: {body}"
+        );
+    };
+    let large = "x".repeat(70_000);
+    refused("/api/clients/register", json!({"capabilities": ["y".repeat(20_000)]}), 16384).await;
+    gateway.post("/api/clients/register", json!({"capabilities": ["read_screen"]})).await;
+    let grant = json!({"tool": "look", "effect": "deny", "args": {"q": large}});
+    refused("/api/grants", grant, 65536).await;
+    let run = yard.say("call guarded {\"q\":\"x\"}").await;
+    let wait = yard.wait_of(&run).await;
+    let answer = format!("/api/waits/{}/answer", wait["id"].as_str().unwrap());
+    refused(&answer, json!({"decision": "allow", "editedArgs": {"q": large}}), 65536).await;
+    refused(&answer, json!({"value": large}), 65536).await;
+    // Nothing of it was an answer.
+    gateway.post(&answer, json!({"decision": "allow", "editedArgs": {"q": "y"}})).await;
+}
+
+#[tokio::test]
+async fn metadata_of_a_space_is_for_secret_keys() {
+    let yard = Yard::new().await;
+    let gateway = &yard.gateway;
+    let space = format!("/api/smart-spaces/{}", yard.space);
+    let patch = json!({"metadata": {"crm": "canary-metadata"}});
+    fine(gateway.secret(Method::PATCH, &space).json(&patch)).await;
+    assert_eq!(gateway.get(&space).await["smartSpace"]["metadata"]["crm"], "canary-metadata");
+    for path in [space.as_str(), "/api/smart-spaces"] {
+        let seen = fine(gateway.user("ann", Method::GET, path)).await.to_string();
+        assert!(seen.contains(&yard.space) && !seen.contains("metadata"), "{seen}");
+    }
+}
+
+#[tokio::test]
+async fn a_space_with_a_live_run_stays_and_a_message_to_a_deleted_one_is_not_found() {
+    let yard = Yard::new().await;
+    let gateway = &yard.gateway;
+    let run = yard.say("call getUserApproval {\"q\":\"x\"}").await;
+    yard.wait_of(&run).await;
+    let kept = gateway.secret(Method::DELETE, &format!("/api/smart-spaces/{}", yard.space));
+    let (status, body) = ask(kept).await;
+    assert_eq!((status.as_u16(), &body["error"]["code"]), (409, &json!("run_busy")));
+    // Who wins is open; nobody is told of an inner error, and no run is left without its space.
+    for _ in 0..10 {
+        let space = new_space(gateway).await;
+        join(gateway, &space, &yard.agent_entity).await;
+        join(gateway, &space, &yard.ann).await;
+        let path = format!("/api/smart-spaces/{space}");
+        let said = json!({"content": "call getUserApproval {\"q\":\"x\"}", "entityId": yard.ann});
+        let post = gateway.secret(Method::POST, &format!("{path}/messages")).json(&said);
+        let ((posted, said), (deleted, _)) =
+            tokio::join!(ask(post), ask(gateway.secret(Method::DELETE, &path)));
+        let (posted, deleted) = (posted.as_u16(), deleted.as_u16());
+        assert!(matches!((posted, deleted), (201, 409) | (404, 204)), "{posted} {deleted}: {said}");
+    }
 }

@@ -219,3 +219,26 @@ async fn s2_a_reader_that_does_not_read_is_cut_and_the_others_go_on() {
     yard.say("hello").await;
     quick.until("run.completed").await;
 }
+
+/// The seat is looked at every 15 seconds, also when there is always news.
+#[tokio::test]
+async fn a_removed_member_stops_reading_a_busy_stream() {
+    let yard = Yard::new().await;
+    let path = format!("/api/smart-spaces/{}", yard.space);
+    let stream = yard.gateway.user("ann", Method::GET, &format!("{path}/stream"));
+    let mut stream = Stream::new(stream.send().await.unwrap());
+    let remove = yard.gateway.secret(Method::DELETE, &format!("{path}/members/{}", yard.ann));
+    assert_eq!(remove.send().await.unwrap().status(), 204);
+    let started = std::time::Instant::now();
+    let mut pace = tokio::time::interval(std::time::Duration::from_millis(500));
+    loop {
+        // Quicker than the stream's own clock.
+        pace.tick().await;
+        let news = json!({"content": "news", "entityId": yard.bob, "triggerAgents": false});
+        fine(yard.gateway.secret(Method::POST, &format!("{path}/messages")).json(&news)).await;
+        if stream.next().await.is_none() {
+            break;
+        }
+        assert!(started.elapsed() < PATIENCE, "the stream goes on");
+    }
+}

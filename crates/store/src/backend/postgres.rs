@@ -12,10 +12,13 @@ use crate::feed::Feed;
 use crate::tx::{Touched, Tx, args};
 
 const CHANNEL: &str = "toolyard";
+const LOCK_TIMEOUT: &str = "3s";
+const IDLE_TIMEOUT: &str = "10s";
 
 #[derive(Debug)]
 pub(crate) struct Postgres {
     pool: PgPool,
+    heart: PgPool,
     feed: Feed,
     stop: CancellationToken,
 }
@@ -27,18 +30,26 @@ impl Postgres {
         let failed =
             |e: sqlx::Error| OpenError::Database { what: "of database_url".to_owned(), why: e.to_string() };
         let options: PgConnectOptions = url.parse().map_err(failed)?;
+        // Nobody waits for a lock, or holds one, longer than a lease lasts.
+        let options = options
+            .options([("lock_timeout", LOCK_TIMEOUT), ("idle_in_transaction_session_timeout", IDLE_TIMEOUT)]);
         let pool = PgPoolOptions::new()
             .max_connections(16)
             .acquire_timeout(Duration::from_secs(5))
-            .connect_with(options)
+            .connect_with(options.clone())
             .await
             .map_err(failed)?;
+        // The heartbeat never waits behind requests.
+        let heart = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(Duration::from_secs(1))
+            .connect_lazy_with(options);
         crate::migrate::postgres(&pool).await?;
         let stop = CancellationToken::new();
         let listener = listen(pool.clone(), feed.clone(), stop.clone());
         // tidy: spawn — the listener lives as long as the store and stops by its token.
         tokio::spawn(listener);
-        Ok(Self { pool, feed, stop })
+        Ok(Self { pool, heart, feed, stop })
     }
 
     pub(crate) async fn write<T, E, F>(&self, op: F) -> Result<T, E>
@@ -47,7 +58,26 @@ impl Postgres {
         T: Send,
         E: From<StoreError> + Send,
     {
-        let mut transaction = self.pool.begin().await.map_err(StoreError::from)?;
+        self.write_on(&self.pool, op).await
+    }
+
+    /// As `write`, on the connection that only the heartbeat uses.
+    pub(crate) async fn beat<T, E, F>(&self, op: F) -> Result<T, E>
+    where
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, E>> + Send,
+        T: Send,
+        E: From<StoreError> + Send,
+    {
+        self.write_on(&self.heart, op).await
+    }
+
+    async fn write_on<T, E, F>(&self, pool: &PgPool, op: F) -> Result<T, E>
+    where
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, E>> + Send,
+        T: Send,
+        E: From<StoreError> + Send,
+    {
+        let mut transaction = pool.begin().await.map_err(StoreError::from)?;
         let mut tx = Tx::postgres(&mut transaction);
         let value = op(&mut tx).await?;
         let value = tx.whole(value)?;
@@ -67,13 +97,18 @@ impl Postgres {
         F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, E>> + Send,
         E: From<StoreError> + Send,
     {
-        let mut conn = self.pool.acquire().await.map_err(StoreError::from)?;
-        let mut tx = Tx::postgres(&mut conn);
-        op(&mut tx).await
+        // One snapshot for all statements: a reader that looks at two tables sees one moment.
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        let mut transaction = self.pool.begin_with(begin).await.map_err(StoreError::from)?;
+        let mut tx = Tx::postgres(&mut transaction);
+        let value = op(&mut tx).await?;
+        transaction.commit().await.map_err(StoreError::from)?;
+        Ok(value)
     }
 
     pub(crate) async fn close(self) {
         self.stop.cancel();
+        self.heart.close().await;
         self.pool.close().await;
     }
 }

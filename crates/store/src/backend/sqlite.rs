@@ -50,7 +50,7 @@ pub(crate) struct Sqlite {
 impl Sqlite {
     /// Opens `<folder>/toolyard.db` and takes the folder's lock.
     pub(crate) fn open(folder: &Path, clock: Arc<dyn Clock>, feed: Feed) -> Result<Self, OpenError> {
-        let lock = take_lock(folder)?;
+        let lock = lock_folder(folder)?;
         let path = folder.join("toolyard.db");
         let open = || connect(&path);
         let mut first = open()?;
@@ -129,16 +129,29 @@ fn not_run() -> StoreError {
     StoreError::Unavailable("the operation did not come to its end".into())
 }
 
-fn take_lock(folder: &Path) -> Result<File, OpenError> {
+/// Takes a data folder for this process; it is free again when the file is
+/// dropped, or the process ends in any way. A new folder is its owner's alone.
+pub fn lock_folder(folder: &Path) -> Result<File, OpenError> {
     let name = || folder.display().to_string();
     let unusable = |e: std::io::Error| OpenError::Folder { folder: name(), why: e.to_string() };
-    std::fs::create_dir_all(folder).map_err(unusable)?;
+    create_private(folder).map_err(unusable)?;
     let lock = File::create(folder.join("lock")).map_err(unusable)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(std::fs::TryLockError::WouldBlock) => Err(OpenError::Locked { folder: name() }),
         Err(std::fs::TryLockError::Error(e)) => Err(unusable(e)),
     }
+}
+
+fn create_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(folder)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that opens SQLite")]
@@ -249,6 +262,7 @@ fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, fee
                 StoreError::Full(_) => StoreError::Full(text.clone().into()),
                 StoreError::Unavailable(_)
                 | StoreError::Exists(_)
+                | StoreError::Gone(_)
                 | StoreError::Undecodable(_)
                 | StoreError::Broken(_) => StoreError::Unavailable(text.clone().into()),
             };

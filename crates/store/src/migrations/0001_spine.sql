@@ -149,9 +149,10 @@ CREATE TABLE waits (
 CREATE INDEX waits_open ON waits (tenant, opened_at) WHERE ended_seq IS NULL;
 CREATE INDEX waits_due ON waits (expires_at) WHERE ended_seq IS NULL AND expires_at IS NOT NULL;
 CREATE TABLE nodes (
-    id TEXT NOT NULL PRIMARY KEY,
+    id TEXT NOT NULL,
     incarnation TEXT NOT NULL,
-    until BIGINT NOT NULL
+    until BIGINT NOT NULL,
+    PRIMARY KEY (id, incarnation)
 )@ROWLESS;
 CREATE TABLE outbox (
     tenant TEXT NOT NULL,

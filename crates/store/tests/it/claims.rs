@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use toolyard_protocol::RunId;
 use toolyard_protocol::run::RunStatus;
 use toolyard_store::log::AppendError;
-use toolyard_store::runs::{Claimed, Owner};
+use toolyard_store::runs::{Claimed, GaveUp, Owner};
 use toolyard_store::{Store, StoreError, nodes, runs};
 
 use crate::cast::{self, life, owner};
@@ -92,12 +92,11 @@ pub(crate) async fn a_restarted_node_takes_its_own_runs_back_at_once(home: &Home
     let taken = claim(home, &later, 10).await;
     assert_eq!(ids(&taken), [line.run.id]);
     assert_eq!((taken[0].epoch, taken[0].recovered), (2, true));
-    let renewed = async |node: &Owner| tx!(home, write, [node], |tx| nodes::renew(tx, &node, LIVE_MS).await);
-    assert!(!renewed(&earlier).await, "the earlier life is over");
-    assert!(renewed(&later).await);
-    // Saying goodbye late does not end the later life.
+    // A late beat or goodbye of the earlier life does not end the later one.
+    tx!(home, write, [earlier], |tx| nodes::beat(tx, &earlier, LIVE_MS).await);
+    assert_eq!(claim(home, &owner("b"), 10).await, []);
     tx!(home, write, [earlier], |tx| nodes::leave(tx, &earlier).await);
-    assert!(renewed(&later).await);
+    assert_eq!(claim(home, &owner("b"), 10).await, []);
 }
 
 /// Row D16: a run that kills its node is counted, and progress resets it.
@@ -112,6 +111,9 @@ pub(crate) async fn recoveries_are_counted_and_reset_by_an_append(home: &Home) {
     line.fact(vec![cast::news()], Waking::No).await;
     assert_eq!(line.row().await.recoveries, 5, "a fact from outside is no progress");
     line.append(&owner("node-5"), 6, 3, vec![cast::news()], cast::going_on()).await.unwrap();
+    assert_eq!(line.row().await.recoveries, 5, "nor is an append that only starts over");
+    let said = cast::returned(&toolyard_protocol::CallId::mint(), serde_json::json!(1));
+    line.append(&owner("node-5"), 6, 4, vec![said], cast::going_on()).await.unwrap();
     assert_eq!(line.row().await.recoveries, 0);
 }
 
@@ -128,9 +130,9 @@ pub(crate) async fn a_handed_back_run_is_claimed_without_a_recovery(home: &Home)
 pub(crate) async fn a_run_that_is_given_up_is_claimed_as_a_recovery(home: &Home) {
     let node = owner("a");
     let line = Line::running(home, None, &node).await;
-    assert!(!line.give_up(2, &node, 0).await, "another epoch gives nothing up");
-    assert!(!line.give_up(1, &owner("b"), 0).await, "nor does another node");
-    assert!(line.give_up(1, &node, 0).await);
+    assert!(!line.give_up(2, &node, GaveUp::Failed, 0).await, "another epoch gives nothing up");
+    assert!(!line.give_up(1, &owner("b"), GaveUp::Failed, 0).await, "nor does another node");
+    assert!(line.give_up(1, &node, GaveUp::Failed, 0).await);
     let refused = line.append(&node, 1, 2, vec![cast::news()], cast::going_on()).await;
     assert!(matches!(refused, Err(AppendError::Fenced { held: 1 })), "{refused:?}");
 
@@ -141,6 +143,18 @@ pub(crate) async fn a_run_that_is_given_up_is_claimed_as_a_recovery(home: &Home)
     assert_eq!((taken[0].epoch, taken[0].recovered, taken[0].recoveries), (2, true, 1));
     assert_eq!(line.row().await.status, RunStatus::Running);
     assert_eq!(claim(home, &node, 10).await, [], "it is taken once");
+}
+
+/// Row D15: a log of a newer release is no failure of the run.
+pub(crate) async fn a_run_that_cannot_be_read_here_is_given_up_without_a_count(home: &Home) {
+    let node = owner("a");
+    let line = Line::running(home, None, &node).await;
+    for epoch in 1..=7 {
+        assert!(line.give_up(epoch, &node, GaveUp::Unreadable, 0).await);
+        let taken = claim(home, &node, 10).await;
+        assert_eq!(ids(&taken), std::slice::from_ref(&line.run.id));
+        assert_eq!((taken[0].recovered, taken[0].recoveries), (false, 0));
+    }
 }
 
 /// A node whose heartbeat is late still has its runs in hand: they are not
@@ -170,7 +184,7 @@ pub(crate) async fn an_idle_node_learns_by_reading_that_nothing_is_there(home: &
     Line::running(home, None, &owner("dead")).await;
     assert!(claimable().await, "an orphan");
     claim(home, &node, 10).await;
-    assert!(mine.give_up(1, &node, 3_600_000).await);
+    assert!(mine.give_up(1, &node, GaveUp::Failed, 3_600_000).await);
     assert!(!claimable().await, "a run that rests");
 }
 

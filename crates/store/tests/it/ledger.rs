@@ -267,6 +267,7 @@ pub(crate) async fn open_waits_are_listed_by_run_space_and_kind(home: &Home) {
             run.as_ref(),
             space.as_ref(),
             kind,
+            None,
             limit
         )
         .await);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolyard_protocol::{CallId, Event, RunId, SpaceId, TenantId};
 use toolyard_store::log::{Append, AppendError, Appended, FactAppended, Logged, Wake};
-use toolyard_store::runs::{After, NewRun, Owner, RunRow};
+use toolyard_store::runs::{After, GaveUp, NewRun, Owner, RunRow};
 use toolyard_store::waits::WaitRow;
 use toolyard_store::{Store, StoreError, log, runs, waits};
 
@@ -112,11 +112,11 @@ impl Line {
             .unwrap()
     }
 
-    pub(crate) async fn give_up(&self, epoch: i64, owner: &Owner, retry_ms: u64) -> bool {
+    pub(crate) async fn give_up(&self, epoch: i64, owner: &Owner, why: GaveUp, retry_ms: u64) -> bool {
         let (tenant, run, owner) = (self.run.tenant.clone(), self.run.id.clone(), owner.clone());
         self.store
             .write(move |tx| {
-                Box::pin(async move { runs::give_up(tx, &tenant, &run, epoch, &owner, runs::GaveUp::Failed, retry_ms).await })
+                Box::pin(async move { runs::give_up(tx, &tenant, &run, epoch, &owner, why, retry_ms).await })
             })
             .await
             .map_err(|e: StoreError| e)

@@ -113,6 +113,7 @@ stories! {
         claims::recoveries_are_counted_and_reset_by_an_append,
         claims::a_handed_back_run_is_claimed_without_a_recovery,
         claims::a_run_that_is_given_up_is_claimed_as_a_recovery,
+        claims::a_run_that_cannot_be_read_here_is_given_up_without_a_count,
         claims::a_late_node_is_not_given_its_own_runs_again,
         claims::an_idle_node_learns_by_reading_that_nothing_is_there,
         claims::two_nodes_never_claim_the_same_run,

@@ -4,6 +4,7 @@
 use serde_json::json;
 use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{CallId, ClientId, RunId, WaitId, limits};
+use toolyard_store::runs::GaveUp;
 use toolyard_store::{nodes, outbox, runs, waits};
 
 use crate::cast::{self, owner};
@@ -41,8 +42,7 @@ async fn a_node_is_dead_when_its_heartbeat_runs_out() {
     let line = Line::running(&home, None, &node).await;
     home.clock.advance(3999);
     assert_eq!(claim().await, []);
-    let renewed = tx!(home, write, [node], |tx| nodes::renew(tx, &node, 4000).await);
-    assert!(renewed);
+    tx!(home, write, [node], |tx| nodes::beat(tx, &node, 4000).await);
     home.clock.advance(3999);
     assert_eq!(claim().await, []);
     home.clock.advance(1);
@@ -92,7 +92,7 @@ async fn a_run_that_is_given_up_rests_until_its_next_try() {
     let home = Home::on_sqlite().await;
     let (node, heir) = (owner("a"), owner("heir"));
     let line = Line::running(&home, None, &node).await;
-    assert!(line.give_up(1, &node, 5000).await);
+    assert!(line.give_up(1, &node, GaveUp::Failed, 5000).await);
     let claim = async || tx!(home, write, [heir], |tx| runs::claim(tx, &heir, 10).await).len();
     home.clock.advance(4999);
     assert_eq!(claim().await, 0);

@@ -65,8 +65,8 @@ async fn seen(
         ("waits::of_run", waits::of_run(tx, t, run).await?.len()),
         ("waits::open_of_run", waits::open_of_run(tx, t, run).await?.len()),
         ("waits::find", one(waits::find(tx, t, &world.wait).await?.is_some())),
-        ("waits::list_open", waits::list_open(tx, t, None, None, None, 100).await?.len()),
-        ("waits::list_open of run", waits::list_open(tx, t, Some(run), None, None, 100).await?.len()),
+        ("waits::list_open", waits::list_open(tx, t, None, None, None, None, 100).await?.len()),
+        ("waits::list_open of run", waits::list_open(tx, t, Some(run), None, None, None, 100).await?.len()),
     ])
 }
 

@@ -565,11 +565,11 @@ export type ToolConfig = {
 export type ToolName = string;
 
 /**
- * What made a run start.
+ * What made a run start: somebody, mostly by a message.
  */
 export type Trigger = {
   entity: EntityId;
-  message: MessageId;
+  message?: MessageId;
 };
 
 /**
