@@ -68,6 +68,7 @@ impl Subject {
         figures: &mut Figures,
     ) -> Result<(Load, f64), DriveError> {
         tokio::time::sleep(SETTLE).await;
+        eprintln!("  {name}");
         let (machine, ours) = (machine_seconds()?, self.ours_seconds()?);
         let before = cpu_seconds(self.pid)?;
         let done = load(&self.api, seats, errand, at_once).await?;

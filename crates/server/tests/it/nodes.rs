@@ -4,8 +4,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::database::Database;
-use crate::gateway::{Folder, Gateway, fine, signal};
-use crate::yard::Yard;
+use crate::gateway::{Folder, Gateway, ask, fine, signal};
+use crate::yard::{Yard, join, new_space};
 
 async fn node(database: &Database) -> Gateway {
     let url = database.url.as_deref().unwrap();
@@ -79,4 +79,40 @@ async fn d3_a_node_that_wakes_up_too_late_is_fenced() {
     assert_eq!(status["run"]["status"], "completed");
     assert_eq!(kinds(&other, &run).await, before);
     assert_eq!(count(&before, "message.assistant"), 1, "{before:?}");
+}
+
+#[tokio::test]
+async fn first_requests_of_a_user_on_two_nodes_make_one_entity() {
+    let database = Database::postgres();
+    let nodes = [node(&database).await, node(&database).await];
+    for user in 0..10 {
+        let user = format!("user{user}");
+        let asked = (0..8).map(|n: usize| fine(nodes[n % 2].user(&user, Method::GET, "/api/smart-spaces")));
+        futures::future::join_all(asked).await;
+    }
+    let humans = nodes[0].get("/api/entities?type=human").await;
+    assert_eq!(humans["entities"].as_array().unwrap().len(), 10, "{humans}");
+}
+
+#[tokio::test]
+async fn a_space_is_deleted_or_gets_the_run_of_a_message_never_both() {
+    let database = Database::postgres();
+    let yard = Yard::on(node(&database).await).await;
+    let other = node(&database).await;
+    let mut kept = 0;
+    for _ in 0..20 {
+        let space = new_space(&other).await;
+        join(&other, &space, &yard.agent_entity).await;
+        join(&other, &space, &yard.ann).await;
+        let path = format!("/api/smart-spaces/{space}");
+        let said = json!({"content": "call getUserApproval {\"q\":\"x\"}", "entityId": yard.ann});
+        let post = yard.gateway.secret(Method::POST, &format!("{path}/messages")).json(&said);
+        let ((posted, said), (deleted, _)) =
+            tokio::join!(ask(post), ask(other.secret(Method::DELETE, &path)));
+        let (posted, deleted) = (posted.as_u16(), deleted.as_u16());
+        assert!(matches!((posted, deleted), (201, 409) | (404, 204)), "{posted} {deleted}: {said}");
+        kept += usize::from(posted == 201);
+    }
+    let runs = other.get("/api/runs").await;
+    assert_eq!(runs["runs"].as_array().unwrap().len(), kept, "no run is left without its space");
 }
