@@ -1,1 +1,4 @@
-//! Empty room.
+//! Plugins: manifest, canonical form, signatures, keyring, the sandbox for
+//! their code, hooks, and citations.
+//!
+//! An empty room: nothing of it is built yet.

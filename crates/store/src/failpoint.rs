@@ -1,9 +1,8 @@
-//! Named places where a test build dies, fails or hangs. Compiled away
+//! Named places where a test build dies or hangs. Compiled away
 //! without the feature `failpoints`.
 //!
 //! `TOOLYARD_FAILPOINT=append.after_commit:kill:3` kills the process with
-//! SIGKILL at the third time it comes by. Other deeds: `error` makes the
-//! operation fail, `hang` stops it for ever.
+//! SIGKILL at the third time it comes by; `hang` stops it there for ever.
 
 /// All names, for tests that walk them. A name that is hit and not listed
 /// here ends the process with a message, so the list cannot go stale.
@@ -47,7 +46,7 @@ macro_rules! failpoint {
 }
 
 #[cfg(feature = "failpoints")]
-pub use active::{fails, reach};
+pub use active::reach;
 
 #[cfg(feature = "failpoints")]
 mod active {
@@ -105,10 +104,5 @@ mod active {
             },
             Some(_) | None => {}
         }
-    }
-
-    /// True where the plan makes the operation fail.
-    pub fn fails(name: &str) -> bool {
-        plan().is_some_and(|p| p.deed == "error" && p.name == name) && hit(name).is_some()
     }
 }

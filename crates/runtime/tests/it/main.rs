@@ -6,4 +6,5 @@ mod client_tools;
 mod endings;
 mod messages;
 mod recovery;
+mod vendor;
 mod yard;

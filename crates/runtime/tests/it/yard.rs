@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolyard_models::Providers;
 use toolyard_models::demo::Demo;
+use toolyard_models::scripted::Upstream;
+use toolyard_models::{ProviderKind, ProviderSettings, Providers};
 use toolyard_protocol::event::Event;
 use toolyard_protocol::message::{Message, Part, Speaker};
 use toolyard_protocol::principal::{Actor, Principal, Role, Viewer};
@@ -65,10 +66,27 @@ impl Yard {
     }
 
     pub(crate) async fn with(config: Value) -> Self {
+        Self::with_providers(config, providers()).await
+    }
+
+    /// A vendor's wire format, spoken by a scripted upstream.
+    pub(crate) async fn with_upstream(mut config: Value, upstream: &Upstream) -> Self {
+        config["model"] = json!({"provider": "vendor", "name": "scripted"});
+        let settings = ProviderSettings {
+            name: "vendor".to_owned(),
+            kind: ProviderKind::OpenAi,
+            base_url: Some(upstream.base_url()),
+            api_key: None,
+        };
+        let door = toolyard_egress::Door::operator().unwrap();
+        Self::with_providers(config, Providers::open(vec![settings], &door).unwrap()).await
+    }
+
+    async fn with_providers(config: Value, providers: Providers) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path()).await;
         let tenant = TenantId::default_tenant();
-        let rt = Runtime::start(store.clone(), providers(), settings()).await.unwrap();
+        let rt = Runtime::start(store.clone(), providers, settings()).await.unwrap();
         check_agent(&config).unwrap();
         let t = tenant.clone();
         let made = store

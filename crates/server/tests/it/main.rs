@@ -17,6 +17,7 @@ mod idempotency;
 mod keys;
 mod life;
 mod nodes;
+mod orders;
 mod poison;
 mod readme;
 mod rest;
