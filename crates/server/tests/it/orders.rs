@@ -30,7 +30,8 @@ async fn d7_each_result_lands_on_its_own_call_and_the_model_reads_them_in_call_o
         let waits = list["waits"].as_array().unwrap();
         assert_eq!(waits.len(), CALLS);
         let call_of = |q: usize| -> &Value {
-            let asked = waits.iter().find(|w| w["payload"]["q"] == q.to_string());
+            let name = q.to_string();
+            let asked = waits.iter().find(|w| w["payload"]["q"] == name.as_str());
             &asked.unwrap_or_else(|| panic!("{list}"))["toolCallId"]
         };
         for q in shuffled(seed) {
