@@ -90,6 +90,11 @@ impl Agents {
         Self(Cache::new(512))
     }
 
+    /// The version of this hash, if it is in the cache.
+    pub(crate) fn cached(&self, tenant: &TenantId, hash: &Hash) -> Option<Arc<LoadedAgent>> {
+        self.0.get(&(tenant.clone(), hash.clone()))
+    }
+
     /// The version of this hash, from the cache or the transaction's database.
     pub(crate) async fn load(
         &self,

@@ -93,6 +93,7 @@ async fn claim(runtime: &Arc<Runtime>) -> Result<(), StoreError> {
     if runtime.draining.is_cancelled() || runtime.slots.free() == 0 {
         return Ok(());
     }
+    runtime.slots.looking();
     if !runtime.store.read(|tx| Box::pin(async move { runs::claimable(tx).await })).await? {
         return Ok(());
     }
@@ -101,6 +102,10 @@ async fn claim(runtime: &Arc<Runtime>) -> Result<(), StoreError> {
     let claimed =
         runtime.store.write(move |tx| Box::pin(async move { runs::claim(tx, &me, most).await })).await?;
     failpoint!("claim.after_commit");
+    if claimed.len() == slots.len() {
+        // There may be more than there was room for.
+        runtime.slots.queued();
+    }
     for (claimed, slot) in claimed.into_iter().zip(slots) {
         runtime.begin_claimed(claimed, slot).await;
     }

@@ -1,43 +1,45 @@
 //! How many runs this node works on at once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// The node's capacity. A freed slot wakes the scheduler.
+/// The node's capacity. A freed slot wakes the scheduler while runs may be
+/// queued; otherwise nobody needs to hear of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Slots {
     free: Arc<Semaphore>,
-    freed: Arc<Notify>,
+    bell: Arc<Bell>,
 }
 
-/// The right to work on one run. Dropping it frees the slot and wakes the scheduler.
+#[derive(Debug, Default)]
+struct Bell {
+    rung: Notify,
+    /// A run may wait in the queue for a slot.
+    queued: AtomicBool,
+}
+
+/// The right to work on one run. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Slot {
     permit: Option<OwnedSemaphorePermit>,
-    freed: Arc<Notify>,
-    used: bool,
+    bell: Arc<Bell>,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        // The slot first, then the bell: whoever hears it finds it free.
         self.permit.take();
-        if self.used {
-            self.freed.notify_one();
+        if self.bell.queued.load(Ordering::SeqCst) {
+            self.bell.rung.notify_one();
         }
-    }
-}
-
-impl Slot {
-    /// Frees a slot that was not used: nobody needs to hear of it.
-    pub(crate) fn give_back(mut self) {
-        self.used = false;
     }
 }
 
 impl Slots {
     pub(crate) fn new(count: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(count)), freed: Arc::new(Notify::new()) }
+        Self { free: Arc::new(Semaphore::new(count)), bell: Arc::default() }
     }
     /// Up to `most` slots, without waiting.
     pub(crate) fn take(&self, most: usize) -> Vec<Slot> {
@@ -45,19 +47,24 @@ impl Slots {
         while slots.len() < most
             && let Ok(permit) = self.free.clone().try_acquire_owned()
         {
-            slots.push(Slot { permit: Some(permit), freed: self.freed.clone(), used: true });
+            slots.push(Slot { permit: Some(permit), bell: self.bell.clone() });
         }
         slots
     }
     pub(crate) fn free(&self) -> usize {
         self.free.available_permits()
     }
-    /// Waits until a slot was freed, or something was queued.
+    /// Waits until there may be something in the queue and a slot for it.
     pub(crate) async fn freed(&self) {
-        self.freed.notified().await;
+        self.bell.rung.notified().await;
     }
-    /// Tells the scheduler to look at the queue.
-    pub(crate) fn nudge(&self) {
-        self.freed.notify_one();
+    /// A run was queued: look at it now, and whenever a slot is freed.
+    pub(crate) fn queued(&self) {
+        self.bell.queued.store(true, Ordering::SeqCst);
+        self.bell.rung.notify_one();
+    }
+    /// The scheduler looks now; what is queued from here on says so again.
+    pub(crate) fn looking(&self) {
+        self.bell.queued.store(false, Ordering::SeqCst);
     }
 }

@@ -81,9 +81,10 @@ impl Runtime {
                     failpoint!("start.after_commit");
                     let spare = slots.split_off(starts.len().min(slots.len()));
                     starts.into_iter().zip(slots).for_each(|(start, slot)| self.begin(start, slot));
-                    spare.into_iter().for_each(crate::slots::Slot::give_back);
-                    // What found no slot is queued: look at it at once.
-                    self.slots.nudge();
+                    // Without a spare slot something may have been queued.
+                    if spare.is_empty() {
+                        self.slots.queued();
+                    }
                     return Ok(value);
                 }
                 Err(Refused::Store(StoreError::Exists(_))) => {}

@@ -80,8 +80,8 @@ impl Runtime {
                 self.begin(Start { tenant, run, epoch, log: None, recovered: false }, slot);
             }
             // Without a slot it was queued: somebody with room takes it.
-            (_, None) => self.slots.nudge(),
-            (None, Some(slot)) => slot.give_back(),
+            (_, None) => self.slots.queued(),
+            (None, Some(slot)) => drop(slot),
         }
         Ok(value)
     }

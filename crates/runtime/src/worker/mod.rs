@@ -168,6 +168,10 @@ impl Worker {
     async fn load_agent(&mut self) -> Result<(), Stop> {
         let hash = self.run.created().and_then(|c| c.agent_version.shown().cloned());
         let hash = hash.ok_or_else(|| StoreError::broken("a run without an agent version"))?;
+        if let Some(agent) = self.rt.agents.cached(&self.tenant, &hash) {
+            self.agent = Ok(agent);
+            return Ok(());
+        }
         let (rt, tenant) = (self.rt.clone(), self.tenant.clone());
         let found = self
             .patiently(move |tx| {

@@ -60,3 +60,32 @@ async fn a_stop_lets_a_quick_run_finish() {
     yard.rt.stop(Duration::from_secs(10)).await;
     assert_eq!(yard.status(&run).await, RunStatus::Completed);
 }
+
+#[tokio::test]
+async fn runs_beyond_the_nodes_slots_are_queued_and_each_gets_its_turn() {
+    let mut yard = Yard::with_one_slot(json!([client_tool("ask")])).await;
+    let mut runs = vec![yard.say("slow 10").await];
+    for _ in 0..4 {
+        yard.another_space().await;
+        runs.push(yard.say("say my turn").await);
+    }
+    assert_eq!(yard.status(&runs[4]).await, RunStatus::Queued);
+    // The scheduler's own rhythm is an hour here: only freed slots wake it.
+    for run in &runs {
+        yard.until(run, RunStatus::Completed).await;
+    }
+}
+
+#[tokio::test]
+async fn a_result_for_a_full_node_queues_its_run_until_a_slot_is_free() {
+    let mut yard = Yard::with_one_slot(json!([client_tool("ask")])).await;
+    let waiting = yard.say("call ask {}").await;
+    yard.until(&waiting, RunStatus::WaitingTool).await;
+    let call = yard.open_waits(&waiting).await[0].wait.call.clone();
+    yard.until_quiet().await;
+    yard.another_space().await;
+    let busy = yard.say("slow 10").await;
+    yard.submit(&waiting, &call, json!("late")).await.unwrap();
+    yard.until(&busy, RunStatus::Completed).await;
+    yard.until(&waiting, RunStatus::Completed).await;
+}

@@ -82,11 +82,37 @@ impl Yard {
         Self::with_providers(config, Providers::open(vec![settings], &door).unwrap()).await
     }
 
+    /// A node that works on one run at a time.
+    pub(crate) async fn with_one_slot(tools: Value) -> Self {
+        let settings = Settings { active_runs: 1, tick: Duration::from_secs(3600), ..settings() };
+        Self::started(config(tools, json!({})), providers(), settings).await
+    }
+
+    /// One more conversation of Ada and the bot.
+    pub(crate) async fn another_space(&mut self) {
+        let (t, members) = (self.tenant.clone(), [self.ada.clone(), self.bot.clone()]);
+        let made = self.rt.store().write(move |tx| {
+            Box::pin(async move {
+                let space = new_space(tx.now().await?);
+                spaces::insert(tx, &t, &space).await?;
+                for id in &members {
+                    spaces::put_member(tx, &t, &space.id, id, Role::Member).await?;
+                }
+                Ok::<_, StoreError>(space.id)
+            })
+        });
+        self.space = made.await.unwrap();
+    }
+
     async fn with_providers(config: Value, providers: Providers) -> Self {
+        Self::started(config, providers, settings()).await
+    }
+
+    async fn started(config: Value, providers: Providers, settings: Settings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path()).await;
         let tenant = TenantId::default_tenant();
-        let rt = Runtime::start(store.clone(), providers, settings()).await.unwrap();
+        let rt = Runtime::start(store.clone(), providers, settings).await.unwrap();
         check_agent(&config).unwrap();
         let t = tenant.clone();
         let made = store
@@ -113,15 +139,7 @@ impl Yard {
                         entities::insert(tx, &t, &entity).await?;
                         ids.push(entity.id);
                     }
-                    let space = Space {
-                        id: SpaceId::mint(),
-                        name: None,
-                        description: None,
-                        metadata: None,
-                        show_reasoning: false,
-                        last_pos: 0,
-                        created_at: now,
-                    };
+                    let space = new_space(now);
                     spaces::insert(tx, &t, &space).await?;
                     for id in &ids {
                         spaces::put_member(tx, &t, &space.id, id, Role::Member).await?;
@@ -285,4 +303,16 @@ pub(crate) fn client_tool(name: &str) -> Value {
 /// A tool that the gateway answers by itself.
 pub(crate) fn static_tool(name: &str) -> Value {
     json!({"name": name, "description": "Static", "executionType": "basic", "execution": {"mode": "static", "output": {"tool": name}}})
+}
+
+fn new_space(created_at: toolyard_protocol::Timestamp) -> Space {
+    Space {
+        id: SpaceId::mint(),
+        name: None,
+        description: None,
+        metadata: None,
+        show_reasoning: false,
+        last_pos: 0,
+        created_at,
+    }
 }
