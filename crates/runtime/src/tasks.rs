@@ -2,8 +2,9 @@
 //! spawns.
 
 use std::future::Future;
+use std::time::Duration;
 
-use tokio::task::JoinHandle;
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -16,17 +17,16 @@ pub struct Tasks {
 
 impl Tasks {
     /// Starts a task. A panic in it is logged with its name.
-    pub fn spawn<F>(&self, name: &'static str, task: F) -> JoinHandle<()>
+    pub fn spawn<F>(&self, name: &'static str, task: F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        use futures::FutureExt;
         let guarded = async move {
             if std::panic::AssertUnwindSafe(task).catch_unwind().await.is_err() {
                 tracing::error!(task = name, "a background task panicked");
             }
         };
-        self.tracker.spawn(guarded)
+        self.tracker.spawn(guarded);
     }
 
     /// Runs something to its end even if the caller goes away, as a client
@@ -49,5 +49,11 @@ impl Tasks {
         self.stop.cancel();
         self.tracker.close();
         self.tracker.wait().await;
+    }
+
+    /// Waits until every task has ended. False if some are left after `within`.
+    pub async fn join(&self, within: Duration) -> bool {
+        self.tracker.close();
+        tokio::time::timeout(within, self.tracker.wait()).await.is_ok()
     }
 }

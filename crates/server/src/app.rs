@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
-use toolyard_runtime::Runtime;
+use toolyard_runtime::{Runtime, Tasks};
 use toolyard_store::Store;
 
 use crate::auth::{Auth, UrlSigner};
 use crate::config::Config;
 use crate::http::rate::Rates;
 use crate::http::site::Sites;
-use crate::tasks::Tasks;
 
 #[derive(Debug)]
 pub(crate) struct App {

@@ -12,7 +12,6 @@ mod http;
 mod routes;
 mod serve;
 mod sse;
-mod tasks;
 
 use std::process::ExitCode;
 

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::config::Limits;
-use crate::tasks::Tasks;
+use toolyard_runtime::Tasks;
 
 /// How long sent bytes may stay unacknowledged: a peer that vanished without
 /// a word is noticed after this.

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use toolyard_runtime::{Providers, Runtime};
+use toolyard_runtime::{Providers, Runtime, Tasks};
 use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
 
 use crate::app::{App, Meter};
@@ -27,7 +27,6 @@ use crate::http::rate::Rates;
 use crate::http::site::Sites;
 use crate::http::{listen, meter};
 use crate::routes::router::router;
-use crate::tasks::Tasks;
 
 /// Why the gateway did not start.
 #[derive(Debug, thiserror::Error)]
