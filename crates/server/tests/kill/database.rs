@@ -16,28 +16,23 @@ impl Database {
     }
 
     pub(crate) fn postgres() -> Self {
-        Self::on_postgres("template0")
-    }
-
-    fn on_postgres(template: &str) -> Self {
         let name = format!("kill_{}", uuid::Uuid::now_v7().simple());
-        sql(&format!("CREATE DATABASE {name} TEMPLATE {template}"));
+        sql(&format!("CREATE DATABASE {name}"));
         let (server, _) = server().rsplit_once('/').expect("the URL names a database");
         let url = format!("{server}/{name}");
         Self { folder: tempfile::tempdir().unwrap(), url: Some(url), name: Some(name) }
     }
 
-    /// The same data once more, for another story.
+    /// For another story: a copy of the folder. On PostgreSQL stories share
+    /// the database, each with a space of its own, because making one per
+    /// story takes longer than the story.
     pub(crate) fn copy(&self) -> Self {
-        let copy = match &self.name {
-            Some(name) => Self::on_postgres(name),
-            None => Self::sqlite(),
-        };
+        let folder = tempfile::tempdir().unwrap();
         for file in std::fs::read_dir(self.folder.path()).unwrap() {
             let file = file.unwrap();
-            std::fs::copy(file.path(), copy.folder.path().join(file.file_name())).unwrap();
+            std::fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
         }
-        copy
+        Self { folder, url: self.url.clone(), name: None }
     }
 }
 

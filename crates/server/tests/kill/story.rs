@@ -1,5 +1,7 @@
 //! What a client does, and what the world looks like afterwards.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
 use crate::database::Database;
@@ -37,7 +39,7 @@ impl Story {
     /// Runs the story on a world that is set up, with one place armed.
     pub(crate) async fn run(self, world: &World, failpoint: Option<&str>) -> Ended {
         let database = world.database.copy();
-        let (space, ada) = (&world.space, &world.ada);
+        let (space, ada) = (world.next_space(), &world.ada);
         let file = database.folder.path().join(RECORDED);
         let mut gateway = Gateway::start(&database, failpoint);
         let message = json!({"entityId": ada, "content": self.says()});
@@ -48,7 +50,7 @@ impl Story {
         let events = gateway.get(&format!("/api/runs/{run}/events?limit=200")).await;
         let runs = gateway.get(&format!("/api/smart-spaces/{space}/runs")).await;
         let messages = gateway.get(&format!("/api/smart-spaces/{space}/messages")).await;
-        let waits = gateway.get("/api/waits").await;
+        let waits = gateway.get(&format!("/api/waits?runId={run}")).await;
         let list = |value: &Value, name: &str| value[name].as_array().unwrap().clone();
         let recorded = std::fs::read_to_string(&file).unwrap_or_default();
         let ended = Ended {
@@ -64,26 +66,37 @@ impl Story {
     }
 }
 
+/// More than any of them dies.
+const STORIES: usize = 250;
+
 /// The recorder's file, in the folder that the gateway runs in.
 const RECORDED: &str = "recorded.txt";
 
 /// An agent, a person and a space: what comes before each story.
 pub(crate) struct World {
     database: Database,
-    space: String,
+    spaces: Vec<String>,
+    used: AtomicUsize,
     ada: String,
 }
 
 impl World {
     pub(crate) async fn new(database: Database) -> Self {
         let mut gateway = Gateway::start(&database, None);
-        let (space, ada) = set_up(&mut gateway).await;
+        let count = if database.url.is_some() { STORIES } else { 1 };
+        let (spaces, ada) = set_up(&mut gateway, count).await;
         gateway.stop();
-        Self { database, space, ada }
+        Self { database, spaces, used: AtomicUsize::new(0), ada }
+    }
+
+    /// A space that no other story on the same database has used.
+    fn next_space(&self) -> &str {
+        let i = self.used.fetch_add(1, Ordering::Relaxed);
+        if self.database.url.is_some() { &self.spaces[i] } else { &self.spaces[0] }
     }
 }
 
-async fn set_up(gateway: &mut Gateway<'_>) -> (String, String) {
+async fn set_up(gateway: &mut Gateway<'_>, spaces: usize) -> (Vec<String>, String) {
     let config = json!({
         "agent": {"name": "bot"},
         "model": {"provider": "demo", "name": "demo"},
@@ -97,11 +110,15 @@ async fn set_up(gateway: &mut Gateway<'_>) -> (String, String) {
     let id = |value: Value, name: &str| value[name]["id"].as_str().unwrap().to_owned();
     let ada = id(gateway.post("/api/entities", json!({"type": "human"})).await, "entity");
     let bot = id(gateway.post("/api/entities/agent", json!({"agentId": "bot"})).await, "entity");
-    let space = id(gateway.post("/api/smart-spaces", json!({})).await, "smartSpace");
-    for entity in [&ada, &bot] {
-        gateway.post(&format!("/api/smart-spaces/{space}/members"), json!({"entityId": entity})).await;
+    let mut made = Vec::new();
+    for _ in 0..spaces {
+        let space = id(gateway.post("/api/smart-spaces", json!({})).await, "smartSpace");
+        for entity in [&ada, &bot] {
+            gateway.post(&format!("/api/smart-spaces/{space}/members"), json!({"entityId": entity})).await;
+        }
+        made.push(space);
     }
-    (space, ada)
+    (made, ada)
 }
 
 /// Answers whatever the run waits for until it has ended.
