@@ -2,7 +2,6 @@
 //! and one waiting, written many times through the gateway's own store. Every
 //! copy has its own space, messages and ids, as the real ones have.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,11 +23,6 @@ use super::target::{Programs, Target};
 const WAITING_EVERY: usize = 100;
 /// Runs per commit.
 const BATCH: usize = 200;
-/// Kinds of ids that a copy needs its own of.
-const OWN: [&str; 5] = ["run_", "spc_", "msg_", "call_", "wait_"];
-/// Digits of an id after its kind.
-const DIGITS: usize = 32;
-
 /// A real run with all that belongs to it.
 #[derive(Debug, Clone)]
 struct Template {
@@ -38,6 +32,9 @@ struct Template {
     messages: Vec<Message>,
     /// Encoded: ids are replaced in the text.
     events: Vec<String>,
+    /// What was minted for this run: its ids without their kinds. Other ids are
+    /// derived from these.
+    minted: Vec<String>,
 }
 
 fn broken(error: impl std::fmt::Display) -> DriveError {
@@ -102,10 +99,18 @@ async fn read_templates(store: &Store) -> Result<Vec<Template>, StoreError> {
                     let Some(id) = row.space.clone() else { continue };
                     let Some(space) = spaces::get(tx, &tenant, &id).await? else { continue };
                     let logged = log::read(tx, &tenant, &row.id, 0, 1000).await?;
+                    let messages = messages::page(tx, &tenant, &id, Some(0), None, 100).await?;
+                    let calls = logged.iter().filter_map(|l| match &l.event {
+                        Event::ToolCallRequested(asked) => Some(asked.call.as_str()),
+                        _ => None,
+                    });
+                    let said = messages.iter().map(|m| m.id.as_str());
+                    let ids = [row.id.as_str(), id.as_str()].into_iter().chain(calls).chain(said);
                     templates.push(Template {
+                        minted: ids.filter_map(minted).collect(),
                         members: spaces::members(tx, &tenant, &id).await?,
-                        messages: messages::page(tx, &tenant, &id, Some(0), None, 100).await?,
                         events: logged.iter().map(|l| l.event.encode()).collect(),
+                        messages,
                         row,
                         space,
                     });
@@ -116,50 +121,31 @@ async fn read_templates(store: &Store) -> Result<Vec<Template>, StoreError> {
         .await
 }
 
-/// New ids for one copy, the same for the same old id.
-#[derive(Default)]
-struct Ids(BTreeMap<String, String>);
+/// An id without its kind.
+fn minted(id: &str) -> Option<String> {
+    id.split_once('_').map(|(_, part)| part.to_owned())
+}
 
-impl Ids {
-    fn of(&mut self, old: &str) -> String {
-        let fresh = || {
-            let kind = old.split_once('_').map_or("", |(kind, _)| kind);
-            let digits = RunId::mint().as_str().trim_start_matches("run_").to_owned();
-            format!("{kind}_{digits}")
-        };
-        self.0.entry(old.to_owned()).or_insert_with(fresh).clone()
+/// New ids for one copy, the same for the same old id.
+struct Ids<'t>(Vec<(&'t str, String)>);
+
+impl<'t> Ids<'t> {
+    fn new(template: &'t Template) -> Self {
+        let fresh = |old: &'t String| Some((old.as_str(), minted(RunId::mint().as_str())?));
+        Self(template.minted.iter().filter_map(fresh).collect())
     }
 
     /// A text with its own ids.
-    fn replace(&mut self, text: &str) -> String {
-        let mut out = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((at, kind)) = OWN.iter().filter_map(|kind| rest.find(kind).map(|at| (at, kind))).min()
-        {
-            let end = at + kind.len() + DIGITS;
-            out.push_str(&rest[..at]);
-            match rest.get(at..end) {
-                Some(old) if old[kind.len()..].bytes().all(|b| b.is_ascii_hexdigit()) => {
-                    out.push_str(&self.of(old));
-                    rest = &rest[end..];
-                }
-                _ => {
-                    out.push_str(kind);
-                    rest = &rest[at + kind.len()..];
-                }
-            }
-        }
-        out.push_str(rest);
-        out
+    fn own(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new))
     }
 }
 
 async fn copy(tx: &mut Tx<'_>, template: &Template) -> Result<(), log::AppendError> {
-    let mut ids = Ids::default();
-    let row = &template.row;
+    let (ids, row) = (Ids::new(template), &template.row);
     let wrong = |_| StoreError::Broken("a copied id is not an id".into());
-    let run = RunId::parse(&ids.of(row.id.as_str())).map_err(wrong)?;
-    let space = SpaceId::parse(&ids.of(template.space.id.as_str())).map_err(wrong)?;
+    let run = RunId::parse(&ids.own(row.id.as_str())).map_err(wrong)?;
+    let space = SpaceId::parse(&ids.own(template.space.id.as_str())).map_err(wrong)?;
     let fresh = Space { id: space.clone(), last_pos: 0, ..template.space.clone() };
     spaces::insert(tx, &row.tenant, &fresh).await?;
     for member in &template.members {
@@ -167,7 +153,7 @@ async fn copy(tx: &mut Tx<'_>, template: &Template) -> Result<(), log::AppendErr
     }
     for message in &template.messages {
         let copied = NewMessage {
-            id: MessageId::parse(&ids.of(message.id.as_str())).map_err(wrong)?,
+            id: MessageId::parse(&ids.own(message.id.as_str())).map_err(wrong)?,
             speaker: message.speaker,
             entity: message.entity.clone(),
             run: message.run.as_ref().map(|_| run.clone()),
@@ -193,7 +179,7 @@ async fn copy(tx: &mut Tx<'_>, template: &Template) -> Result<(), log::AppendErr
         on_message: row.on_message,
     };
     runs::insert(tx, &new, Some(&owner)).await?;
-    let decode = |text: &String| Event::decode(&ids.replace(text)).map_err(StoreError::from);
+    let decode = |text: &String| Event::decode(&ids.own(text)).map_err(StoreError::from);
     let events: Vec<Event> = template.events.iter().map(decode).collect::<Result<_, _>>()?;
     let after = After { status: row.status, reason: row.reason, release: true, error: None };
     let append = Append {

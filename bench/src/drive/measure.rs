@@ -202,14 +202,6 @@ impl Subject {
     fn disk(&self) -> Result<Option<f64>, DriveError> {
         self.database.as_deref().map(used_bytes).transpose()
     }
-
-    /// S5, second half: memory of a server that has done nothing yet.
-    pub(super) async fn idle(&self, figures: &mut Figures) -> Result<(), DriveError> {
-        tokio::time::sleep(REST).await;
-        figures.note("S5", self.target, "idle_rss_mb", resident_kb(self.pid)? / 1024.0);
-        figures.note("S5", self.target, "start_cpu_s", cpu_seconds(self.pid)?);
-        Ok(())
-    }
 }
 
 fn spread(watches: &[Watch], of: impl Fn(&Watch) -> Option<u64>, share: f64) -> f64 {

@@ -3,16 +3,18 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::DriveError;
+use super::fill;
 use super::measure::{Size, Subject};
 use super::process::Process;
 use super::report::{Figures, publish};
-use super::target::{Programs, Target};
-use super::{fill, report};
+use super::system::{cpu_seconds, resident_kb};
+use super::target::{Programs, Target, used_bytes};
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -59,7 +61,7 @@ impl Plan {
 /// A server, the mock behind it and their folder, for as long as they are used.
 struct Stage {
     subject: Subject,
-    server: Option<Process>,
+    _server: Option<Process>,
     _upstream: Process,
     _folder: TempDir,
 }
@@ -77,7 +79,7 @@ impl Stage {
             ours: ours(&upstream, server.as_ref()),
             database: target.database(folder.path()),
         };
-        Ok(Self { subject, server, _upstream: upstream, _folder: folder })
+        Ok(Self { subject, _server: server, _upstream: upstream, _folder: folder })
     }
 }
 
@@ -113,12 +115,11 @@ pub async fn measure_all(plan: &Plan) -> Result<(), DriveError> {
 
 async fn measure_one(plan: &Plan, target: Target, figures: &mut Figures) -> Result<(), DriveError> {
     let size = plan.size();
+    if plan.wants("S5") && target != Target::Direct {
+        starts(plan, target, figures).await?;
+    }
     let stage = Stage::set(plan, target).await?;
     let subject = &stage.subject;
-    if let Some(server) = stage.server.as_ref().filter(|_| plan.wants("S5")) {
-        figures.note("S5", target, "ready_s", server.ready_after.as_secs_f64());
-        subject.idle(figures).await?;
-    }
     subject.warm_up().await?;
     if plan.wants("S1") {
         subject.text(size, figures).await?;
@@ -144,8 +145,28 @@ async fn measure_one(plan: &Plan, target: Target, figures: &mut Figures) -> Resu
     Ok(())
 }
 
+/// S5: a start on a folder that holds an agent, then a second of rest.
+async fn starts(plan: &Plan, target: Target, figures: &mut Figures) -> Result<(), DriveError> {
+    let (programs, folder) = (plan.programs(), plan.folder()?);
+    let upstream = programs.start_upstream(folder.path()).await?;
+    let first = programs.start(target, upstream.address, folder.path()).await?;
+    if let Some(server) = &first {
+        target.api(server.address).await?;
+    }
+    drop(first);
+    for _ in 0..3 {
+        let server = programs.start(target, upstream.address, folder.path()).await?;
+        let Some(server) = server else { continue };
+        figures.note("S5", target, "ready_s", server.ready_after.as_secs_f64());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        figures.note("S5", target, "idle_rss_mb", resident_kb(server.pid())? / 1024.0);
+        figures.note("S5", target, "start_cpu_s", cpu_seconds(server.pid())?);
+    }
+    Ok(())
+}
+
 /// S8: how long a start takes on a database that has seen a lot.
-async fn stored(plan: &Plan, figures: &mut report::Figures) -> Result<(), DriveError> {
+async fn stored(plan: &Plan, figures: &mut Figures) -> Result<(), DriveError> {
     let folder = plan.folder()?;
     let programs = plan.programs();
     let upstream = programs.start_upstream(folder.path()).await?;
@@ -154,11 +175,11 @@ async fn stored(plan: &Plan, figures: &mut report::Figures) -> Result<(), DriveE
         let server = programs.start(Target::Toolyard, upstream.address, folder.path()).await?;
         let Some(server) = server else { continue };
         figures.note("S8", Target::Toolyard, "ready_s", server.ready_after.as_secs_f64());
-        let rss = super::system::resident_kb(server.pid())?;
+        let rss = resident_kb(server.pid())?;
         figures.note("S8", Target::Toolyard, "rss_mb", rss / 1024.0);
     }
     if let Some(database) = Target::Toolyard.database(folder.path()) {
-        let bytes = super::target::used_bytes(&database)?;
+        let bytes = used_bytes(&database)?;
         figures.note("S8", Target::Toolyard, "db_mb", bytes / (1 << 20) as f64);
     }
     Ok(())

@@ -157,14 +157,26 @@ pub async fn list_open(
     after: Option<&(Timestamp, WaitId)>,
     limit: u32,
 ) -> Result<Vec<WaitRow>, StoreError> {
+    if let Some(run) = run {
+        // The few waits of one run, by their key.
+        let mut rows = open_of_run(tx, tenant, run).await?;
+        rows.retain(|r| {
+            let behind = after.is_none_or(|(at, id)| (r.wait.opened_at, &r.wait.id) > (*at, id));
+            behind
+                && kind.is_none_or(|k| r.wait.kind == k)
+                && space.is_none_or(|s| r.space.as_ref() == Some(s))
+        });
+        rows.sort_by(|a, b| (a.wait.opened_at, &a.wait.id).cmp(&(b.wait.opened_at, &b.wait.id)));
+        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        return Ok(rows);
+    }
     let (since, behind) = after.map_or((i64::MIN, ""), |(at, id)| (at.millis(), id.as_str()));
     tx.all(
         select!(
-            "WHERE tenant = $1 AND ended_seq IS NULL AND ($2 = '' OR run = $2) AND ($3 = '' OR space = $3) AND ($4 = '' OR kind = $4) AND (opened_at > $5 OR (opened_at = $5 AND id > $6)) ORDER BY opened_at, id LIMIT $7"
+            "WHERE tenant = $1 AND ended_seq IS NULL AND ($2 = '' OR space = $2) AND ($3 = '' OR kind = $3) AND (opened_at > $4 OR (opened_at = $4 AND id > $5)) ORDER BY opened_at, id LIMIT $6"
         ),
         args![
             tenant.as_str(),
-            run.map_or("", RunId::as_str),
             space.map_or("", SpaceId::as_str),
             kind.map_or("", WaitKind::as_str),
             since,
