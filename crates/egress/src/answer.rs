@@ -40,6 +40,11 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
+    /// All headers that are text; names are in lower case.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+    }
+
     /// How long the other side asks us to stay away. A date counts from the
     /// answer's own date, so that no clock is needed.
     pub fn retry_after(&self) -> Option<Duration> {

@@ -4,11 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use secrecy::{ExposeSecret, SecretString};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 
 use crate::answer::Answer;
 use crate::error::EgressError;
+use crate::header::Header;
 use crate::target::Target;
 
 /// How long a call may take to connect.
@@ -40,7 +40,8 @@ pub enum Verb {
 pub struct Letter<'a> {
     pub verb: Verb,
     pub target: &'a Target,
-    pub bearer: Option<&'a SecretString>,
+    /// Beside the ones that the door writes itself.
+    pub headers: &'a [Header],
     /// What the caller wants to read.
     pub accept: &'static str,
     pub body: Option<Bytes>,
@@ -91,8 +92,8 @@ impl Door {
             .client
             .request(verb, letter.target.url())
             .header(ACCEPT, HeaderValue::from_static(letter.accept));
-        if let Some(secret) = letter.bearer {
-            request = request.header(AUTHORIZATION, bearer(secret)?);
+        for header in letter.headers {
+            request = request.header(header.name(), header.to_value()?);
         }
         if let Some(body) = letter.body {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
@@ -123,11 +124,4 @@ fn bundled_roots() -> Vec<reqwest::Certificate> {
         .iter()
         .filter_map(|der| reqwest::Certificate::from_der(der).ok())
         .collect()
-}
-
-fn bearer(secret: &SecretString) -> Result<HeaderValue, EgressError> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", secret.expose_secret()))
-        .map_err(|_| EgressError::Refused("the API key has characters that a header cannot carry"))?;
-    value.set_sensitive(true);
-    Ok(value)
 }

@@ -11,9 +11,11 @@
 mod answer;
 mod door;
 mod error;
+mod header;
 mod target;
 
 pub use answer::{Answer, Body};
 pub use door::{Door, Letter, Patience, Verb};
 pub use error::EgressError;
+pub use header::Header;
 pub use target::Target;

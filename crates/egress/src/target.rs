@@ -48,6 +48,11 @@ impl Target {
         self.url.origin().ascii_serialization()
     }
 
+    /// All of it, for whoever signs requests. It may hold keys.
+    pub fn exposed(&self) -> &str {
+        self.url.as_str()
+    }
+
     pub(crate) fn url(&self) -> Url {
         self.url.clone()
     }

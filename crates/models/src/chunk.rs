@@ -15,7 +15,9 @@ pub enum Chunk {
     ReasoningDelta {
         text: String,
     },
-    /// Signed or encrypted thinking that the vendor wants back.
+    /// Signed or encrypted thinking that the vendor wants back, under the name
+    /// of its wire. It ends the thought before it; without one it is a thought
+    /// that only the vendor can read.
     ReasoningMetadata {
         value: Value,
     },
@@ -36,7 +38,8 @@ pub enum Chunk {
         args_text: String,
         /// Not unique, may be missing.
         vendor_id: Option<String>,
-        /// What the vendor wants back with this call.
+        /// What the vendor wants back with this call, under the name of its
+        /// wire.
         metadata: Value,
     },
     /// A citation. `start` and `end` count characters of the reply's text.
@@ -45,6 +48,11 @@ pub enum Chunk {
         title: Option<String>,
         start: Option<u32>,
         end: Option<u32>,
+    },
+    /// A block that means nothing to us, under the name of its wire. The vendor
+    /// wants it back at this place.
+    Opaque {
+        value: Value,
     },
     /// Vendor facts about the reply, at most once, shortly before the end.
     Metadata {

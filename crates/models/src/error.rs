@@ -22,10 +22,11 @@ impl Detail {
 
     /// Some vendors repeat the key in their answer. Not even the operator's
     /// log may hold it. Shortened only after that: a cut key is not found.
-    fn seal(&mut self, key: Option<&SecretString>) {
-        let key = key.map(ExposeSecret::expose_secret).unwrap_or_default();
-        if !key.is_empty() && self.0.contains(key) {
-            self.0 = self.0.replace(key, "[key]");
+    fn seal(&mut self, keys: &[SecretString]) {
+        for key in keys.iter().map(ExposeSecret::expose_secret) {
+            if !key.is_empty() && self.0.contains(key) {
+                self.0 = self.0.replace(key, "[key]");
+            }
         }
         if let Some((end, _)) = self.0.char_indices().nth(DETAIL_CHARS) {
             self.0.truncate(end);
@@ -58,6 +59,15 @@ pub enum ModelError {
     /// The request itself is wrong for this vendor.
     #[error("The model provider refused the request (status {status})")]
     RequestRefused { status: u16, detail: Detail },
+    /// Shorten the conversation.
+    #[error("The conversation is longer than the model can read")]
+    ContextTooLong { detail: Detail },
+    /// Ask for something else.
+    #[error("The model provider refused the request for its content")]
+    Filtered { detail: Detail },
+    /// Try later; less often.
+    #[error("The model provider allows no more requests now{}", later(.retry_after))]
+    RateLimited { retry_after: Option<Duration>, detail: Detail },
     /// Try later.
     #[error("The model provider is busy or out of order (status {status}){}", later(.retry_after))]
     Overloaded { status: u16, retry_after: Option<Duration>, detail: Detail },
@@ -85,6 +95,9 @@ impl ModelError {
             Self::Cut { .. } => ErrorCode::ModelStreamCut,
             Self::KeyRefused { .. }
             | Self::RequestRefused { .. }
+            | Self::ContextTooLong { .. }
+            | Self::Filtered { .. }
+            | Self::RateLimited { .. }
             | Self::Overloaded { .. }
             | Self::Unreachable { .. }
             | Self::Silent { .. }
@@ -96,15 +109,35 @@ impl ModelError {
     /// The same request may work if it is sent again.
     pub const fn retryable(&self) -> bool {
         match self {
-            Self::Overloaded { .. } | Self::Unreachable { .. } => true,
+            Self::RateLimited { .. } | Self::Overloaded { .. } | Self::Unreachable { .. } => true,
             // Somebody waited long enough, or saw part of the reply.
             Self::Silent { .. } | Self::Cut { .. } => false,
             Self::UnknownProvider { .. }
             | Self::UnknownModel { .. }
             | Self::KeyRefused { .. }
             | Self::RequestRefused { .. }
+            | Self::ContextTooLong { .. }
+            | Self::Filtered { .. }
             | Self::Unreadable { .. }
             | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// How long the vendor asked us to stay away.
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => *retry_after,
+            Self::UnknownProvider { .. }
+            | Self::UnknownModel { .. }
+            | Self::KeyRefused { .. }
+            | Self::RequestRefused { .. }
+            | Self::ContextTooLong { .. }
+            | Self::Filtered { .. }
+            | Self::Unreachable { .. }
+            | Self::Silent { .. }
+            | Self::Unreadable { .. }
+            | Self::TooLarge { .. }
+            | Self::Cut { .. } => None,
         }
     }
 
@@ -114,6 +147,9 @@ impl ModelError {
             Self::UnknownModel { detail }
             | Self::KeyRefused { detail }
             | Self::RequestRefused { detail, .. }
+            | Self::ContextTooLong { detail }
+            | Self::Filtered { detail }
+            | Self::RateLimited { detail, .. }
             | Self::Overloaded { detail, .. }
             | Self::Unreachable { detail }
             | Self::Unreadable { detail }
@@ -123,15 +159,18 @@ impl ModelError {
     }
 
     /// Makes the error fit to leave this crate.
-    pub(crate) fn sealed(mut self, key: Option<&SecretString>) -> Self {
+    pub(crate) fn sealed(mut self, keys: &[SecretString]) -> Self {
         match &mut self {
             Self::UnknownModel { detail }
             | Self::KeyRefused { detail }
             | Self::RequestRefused { detail, .. }
+            | Self::ContextTooLong { detail }
+            | Self::Filtered { detail }
+            | Self::RateLimited { detail, .. }
             | Self::Overloaded { detail, .. }
             | Self::Unreachable { detail }
             | Self::Unreadable { detail }
-            | Self::Cut { detail } => detail.seal(key),
+            | Self::Cut { detail } => detail.seal(keys),
             Self::UnknownProvider { .. } | Self::Silent { .. } | Self::TooLarge { .. } => {}
         }
         self

@@ -6,23 +6,26 @@
 //!
 //! This crate never runs tools, never mints call ids, never stores anything
 //! and never decides what a key may see. Start at [`Providers`] to get a
-//! model, at [`demo`] for the one that needs no vendor, at [`openai`] for the
-//! chat-completions wire.
+//! model, at [`demo`] for the one that needs no vendor, at [`wire`] for what
+//! all vendors share.
 
 mod chunk;
 pub mod demo;
 mod error;
 mod model;
+mod names;
 pub mod openai;
 mod providers;
 mod request;
 mod retry;
 #[cfg(feature = "scripted")]
 pub mod scripted;
+pub mod wire;
 
 pub use chunk::Chunk;
 pub use error::{Detail, ModelError};
 pub use model::{Model, ModelStream};
+pub use names::{ALIAS_CHARS, Names};
 pub use providers::{BadProvider, ProviderKind, ProviderSettings, Providers};
-pub use request::{ChatTurn, OfferedTool, PastCall, PastResult, Request};
+pub use request::{ChatTurn, OfferedTool, OutputSchema, PastCall, PastResult, Request};
 pub use retry::Retry;

@@ -20,6 +20,17 @@ pub struct Request {
     pub reasoning: Option<Reasoning>,
     /// Passed to the vendor as it is, by vendor name.
     pub provider_options: Option<Map<String, Value>>,
+    /// The form that the reply must have.
+    pub output: Option<OutputSchema>,
+}
+
+/// A reply as JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputSchema {
+    pub name: String,
+    pub schema: Value,
+    /// The vendor must refuse what the schema does not allow.
+    pub strict: bool,
 }
 
 impl Request {
@@ -64,7 +75,7 @@ pub struct PastCall {
     /// As the model wrote it; it may name no tool at all.
     pub name: String,
     pub args: Value,
-    /// From [`crate::Chunk::ToolCall`], back to the vendor that gave it.
+    /// From [`crate::Chunk::ToolCall`], back to the wire that gave it.
     pub metadata: Value,
 }
 

@@ -78,6 +78,9 @@ pub enum Part {
         visibility: Visibility,
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         args: Guarded<Value>,
+        /// What a vendor wants back with the call.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        metadata: Guarded<Value>,
     },
     /// The outcome of a call of the same message.
     #[serde(rename_all = "camelCase")]
@@ -94,6 +97,13 @@ pub enum Part {
     /// Data of a client or a plugin that models do not read.
     #[serde(rename_all = "camelCase")]
     Data { name: String, value: Value },
+    /// A vendor's own block, such as a search on its side. It goes back
+    /// unchanged, at its place; nobody else reads it.
+    #[serde(rename_all = "camelCase")]
+    Opaque {
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        value: Guarded<Value>,
+    },
 }
 
 impl Part {
@@ -123,7 +133,8 @@ pub fn text_of(parts: &[Part]) -> String {
             | Part::Source { .. }
             | Part::ToolCall { .. }
             | Part::ToolResult { .. }
-            | Part::Data { .. } => None,
+            | Part::Data { .. }
+            | Part::Opaque { .. } => None,
         })
         .collect()
 }

@@ -101,8 +101,12 @@ pub struct Usage {
     pub output_tokens: u64,
     #[ts(type = "number")]
     pub reasoning_tokens: u64,
+    /// Input that the vendor had kept; part of `input_tokens`.
     #[ts(type = "number")]
     pub cached_tokens: u64,
+    /// Input that the vendor kept for later calls.
+    #[ts(type = "number")]
+    pub cache_write_tokens: u64,
 }
 
 impl Usage {
@@ -111,6 +115,7 @@ impl Usage {
         self.output_tokens += other.output_tokens;
         self.reasoning_tokens += other.reasoning_tokens;
         self.cached_tokens += other.cached_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
     }
 }
 

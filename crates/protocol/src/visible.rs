@@ -346,11 +346,12 @@ fn public_part(part: &Part, show_reasoning: bool) -> Option<Part> {
             start_index: *start_index,
             end_index: *end_index,
         },
-        Part::ToolCall { call, tool: name, visibility, args } => Part::ToolCall {
+        Part::ToolCall { call, tool: name, visibility, args, metadata } => Part::ToolCall {
             call: call.clone(),
             tool: name.clone(),
             visibility: *visibility,
             args: tool(*visibility, args),
+            metadata: secret(metadata),
         },
         Part::ToolResult { call, tool: name, visibility, outcome, value, error } => Part::ToolResult {
             call: call.clone(),
@@ -361,6 +362,8 @@ fn public_part(part: &Part, show_reasoning: bool) -> Option<Part> {
             error: tool(*visibility, error),
         },
         Part::Data { name, value } => Part::Data { name: name.clone(), value: value.clone() },
+        // Nothing of it is left for a public key.
+        Part::Opaque { value: _ } => return None,
     })
 }
 

@@ -73,11 +73,11 @@ pub(super) fn is_open(viewer: &Viewer, visibility: Visibility) -> bool {
 
 /// Parts that went through [`toolyard_protocol::visible`] for this viewer.
 pub fn part_views<'p>(parts: &'p [Part], viewer: &Viewer) -> Vec<PartView<'p>> {
-    parts.iter().map(|part| part_view(part, viewer)).collect()
+    parts.iter().filter_map(|part| part_view(part, viewer)).collect()
 }
 
-fn part_view<'p>(part: &'p Part, viewer: &Viewer) -> PartView<'p> {
-    match part {
+fn part_view<'p>(part: &'p Part, viewer: &Viewer) -> Option<PartView<'p>> {
+    Some(match part {
         Part::Text { text } => PartView::Text { text },
         Part::Reasoning { text, metadata } => {
             PartView::Reasoning { text, provider_metadata: metadata.shown() }
@@ -92,7 +92,7 @@ fn part_view<'p>(part: &'p Part, viewer: &Viewer) -> PartView<'p> {
             start_index: *start_index,
             end_index: *end_index,
         },
-        Part::ToolCall { call, tool, visibility, args } => PartView::ToolCall {
+        Part::ToolCall { call, tool, visibility, args, metadata: _ } => PartView::ToolCall {
             tool_call_id: call,
             tool_name: tool,
             input: args.shown(),
@@ -110,5 +110,7 @@ fn part_view<'p>(part: &'p Part, viewer: &Viewer) -> PartView<'p> {
             }
         }
         Part::Data { name, value } => PartView::Data { name, value },
-    }
+        // It means nothing to anyone but its vendor.
+        Part::Opaque { value: _ } => return None,
+    })
 }

@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use toolyard_egress::{Answer, Door, EgressError, Letter, Patience, Target, Verb};
+use toolyard_egress::{Answer, Door, EgressError, Header, Letter, Patience, Target, Verb};
 
 const PATIENCE: Patience =
     Patience { head: Duration::from_secs(10), idle: Duration::from_secs(10), bytes: 1 << 20 };
@@ -38,8 +38,10 @@ async fn post(base: &str, patience: Patience) -> Result<Answer, EgressError> {
     let key = SecretString::from("canary");
     let body = Bytes::from_static(b"{}");
     let accept = "text/event-stream";
+    let headers = [Header::bearer(&key), Header::plain("x-version", "7")];
+    assert!(!format!("{headers:?}").contains("canary"));
     let post =
-        Letter { verb: Verb::Post, target: &target, bearer: Some(&key), accept, body: Some(body), patience };
+        Letter { verb: Verb::Post, target: &target, headers: &headers, accept, body: Some(body), patience };
     assert!(!format!("{post:?}").contains("canary"));
     Door::operator().unwrap().send(post).await
 }
@@ -55,7 +57,9 @@ async fn json_goes_out_and_bytes_come_back() {
     drop(answer);
     let request = tasks.join_next().await.unwrap().unwrap().to_ascii_lowercase();
     assert!(request.starts_with("post / http/1.1\r\n"), "{request}");
-    for header in ["authorization: bearer canary", "accept: text/event-stream", "user-agent: toolyard/"] {
+    for header in
+        ["authorization: bearer canary", "x-version: 7", "accept: text/event-stream", "user-agent: toolyard/"]
+    {
         assert!(request.contains(header), "{request}");
     }
     assert!(!request.contains("accept-encoding") && !request.contains("cookie"), "{request}");

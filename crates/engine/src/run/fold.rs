@@ -187,4 +187,5 @@ fn add(sum: &mut Usage, more: &Usage) {
     sum.output_tokens = sum.output_tokens.saturating_add(more.output_tokens);
     sum.reasoning_tokens = sum.reasoning_tokens.saturating_add(more.reasoning_tokens);
     sum.cached_tokens = sum.cached_tokens.saturating_add(more.cached_tokens);
+    sum.cache_write_tokens = sum.cache_write_tokens.saturating_add(more.cache_write_tokens);
 }

@@ -86,7 +86,9 @@ impl Calls {
                 name,
                 args_text: if blank { "{}".to_owned() } else { slot.args },
                 vendor_id: slot.id,
-                metadata: slot.extra.map_or(Value::Null, |extra| json!({ "extra_content": extra })),
+                metadata: slot
+                    .extra
+                    .map_or(Value::Null, |extra| json!({ "openai": { "extra_content": extra } })),
             });
         }
         Ok(())

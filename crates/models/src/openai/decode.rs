@@ -5,17 +5,14 @@ use serde_json::{Map, Value};
 use toolyard_protocol::run::{FinishReason, Usage};
 use toolyard_protocol::sse::{SseEvent, SseSplitter};
 
-use super::EVENT_BYTES;
 use super::calls::Calls;
 use super::fault;
 use super::wire::{Annotation, Choice, Delta, Piece, Text, filled};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
+use crate::wire::{Decode, EVENT_BYTES, Refusal, parse};
 
 /// Reads one reply.
-///
-/// Feed [`Decoder::push`] until [`Decoder::is_done`] or the bytes end, then
-/// call [`Decoder::end`] once. After an error it must be dropped.
 #[derive(Debug)]
 pub struct Decoder {
     splitter: SseSplitter,
@@ -47,25 +44,26 @@ impl Decoder {
             done: false,
         }
     }
+}
 
-    /// The end mark was read; nothing more is expected.
-    pub fn is_done(&self) -> bool {
+impl Decode for Decoder {
+    fn is_done(&self) -> bool {
         self.done
     }
 
-    /// The model said why it stopped: the reply is whole, though usage may
-    /// still come.
-    pub fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.finish.is_some()
     }
 
-    /// How many events were read. Comments do not count.
-    pub fn events_seen(&self) -> u64 {
+    fn events_seen(&self) -> u64 {
         self.seen
     }
 
-    /// Takes bytes of an event stream.
-    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+    fn refused(refusal: &Refusal) -> ModelError {
+        fault::of_status(refusal.status, refusal.retry_after, &refusal.body)
+    }
+
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         let mut events = std::mem::take(&mut self.events);
         let split = self.splitter.push(bytes, &mut events);
         // Events that came before one that is too large still count.
@@ -78,14 +76,11 @@ impl Decoder {
         split.map_err(|large| ModelError::TooLarge { limit: large.limit as u64 })
     }
 
-    /// Takes a reply that was not streamed.
-    pub fn push_whole(&mut self, body: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+    fn push_whole(&mut self, body: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         self.take_piece(&String::from_utf8_lossy(body), out)
     }
 
-    /// The bytes ended. Tells the calls, usage and finish, or that the stream
-    /// was cut.
-    pub fn end(&mut self, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+    fn end(&mut self, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         if !self.done {
             // Some servers forget the last empty line. A piece that is only
             // half there is part of the cut, not an error of its own.
@@ -115,7 +110,9 @@ impl Decoder {
         out.push(Chunk::Finish { reason });
         Ok(())
     }
+}
 
+impl Decoder {
     fn take_event(&mut self, event: &SseEvent, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         if self.done {
             return Ok(());
@@ -128,7 +125,7 @@ impl Decoder {
         }
         match event.event.as_deref() {
             None | Some("message") => self.take_piece(data, out),
-            Some("error") => Err(fault::in_stream(&fault::parse(data))),
+            Some("error") => Err(fault::in_stream(&parse(data))),
             // A named event of somebody in between: read it if it is ours.
             Some(_) => match serde_json::from_str::<Piece<'_>>(data) {
                 Ok(piece) => self.take(piece, out),

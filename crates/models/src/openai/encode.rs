@@ -1,19 +1,20 @@
 //! The request in the vendor's words.
-//!
-//! Tool names need no alias here: ours already fit what the vendor allows.
 
 use serde_json::{Map, Value, json};
 use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
 use toolyard_protocol::message::{Part, text_of};
 
+use crate::names::Names;
 use crate::request::{ChatTurn, OfferedTool, PastCall, PastResult, Request};
+use crate::wire::Encoded;
 
 /// Characters of a speaker's name.
 const SPEAKER_CHARS: usize = 64;
 
 /// The body of a streamed chat completion. `provider_options.openai` is merged
 /// last: its fields replace ours, and a `null` removes one.
-pub fn encode(request: Request) -> Value {
+pub fn encode(request: Request) -> Encoded {
+    let names = Names::of(&request);
     let tools_on = request.tools_on();
     let mut body = Map::new();
     let role = system_role(request.reasoning.as_ref());
@@ -22,7 +23,7 @@ pub fn encode(request: Request) -> Value {
         messages.push(json!({ "role": role, "content": text }));
     }
     for turn in request.turns {
-        push_turn(turn, &mut messages);
+        push_turn(turn, &names, &mut messages);
     }
     body.insert("model".to_owned(), Value::from(request.model));
     body.insert("messages".to_owned(), Value::from(messages));
@@ -34,7 +35,7 @@ pub fn encode(request: Request) -> Value {
             ToolChoice::Required => "required",
             ToolChoice::None => "none",
         };
-        let tools: Vec<Value> = request.tools.into_iter().map(tool).collect();
+        let tools: Vec<Value> = request.tools.into_iter().map(|offered| tool(offered, &names)).collect();
         body.insert("tools".to_owned(), Value::from(tools));
         if !tools_on || choice != "auto" {
             body.insert("tool_choice".to_owned(), Value::from(choice));
@@ -57,7 +58,7 @@ pub fn encode(request: Request) -> Value {
             };
         }
     }
-    Value::Object(body)
+    Encoded { body: Value::Object(body), names, left_out: Vec::new() }
 }
 
 /// Reasoning models of some vendors want another role for the system text, or
@@ -81,12 +82,12 @@ fn effort_word(effort: ReasoningEffort) -> &'static str {
     }
 }
 
-fn tool(OfferedTool { name, description, schema }: OfferedTool) -> Value {
-    let function = json!({ "name": name, "description": description, "parameters": schema });
+fn tool(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {
+    let function = json!({ "name": names.alias(&name), "description": description, "parameters": schema });
     json!({ "type": "function", "function": function })
 }
 
-fn push_turn(turn: ChatTurn, messages: &mut Vec<Value>) {
+fn push_turn(turn: ChatTurn, names: &Names, messages: &mut Vec<Value>) {
     match turn {
         ChatTurn::User { parts, name } => {
             let mut message = json!({ "role": "user", "content": user_content(parts) });
@@ -101,7 +102,7 @@ fn push_turn(turn: ChatTurn, messages: &mut Vec<Value>) {
             let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::from(text) };
             let mut message = json!({ "role": "assistant", "content": content });
             if !calls.is_empty() {
-                message["tool_calls"] = calls.into_iter().map(past_call).collect();
+                message["tool_calls"] = calls.into_iter().map(|call| past_call(call, names)).collect();
             }
             messages.push(message);
         }
@@ -110,10 +111,10 @@ fn push_turn(turn: ChatTurn, messages: &mut Vec<Value>) {
     }
 }
 
-fn past_call(PastCall { id, name, args, mut metadata }: PastCall) -> Value {
-    let function = json!({ "name": name, "arguments": args.to_string() });
+fn past_call(PastCall { id, name, args, mut metadata }: PastCall, names: &Names) -> Value {
+    let function = json!({ "name": names.alias(&name), "arguments": args.to_string() });
     let mut call = json!({ "id": id.as_str(), "type": "function", "function": function });
-    if let Some(extra) = metadata.get_mut("extra_content") {
+    if let Some(extra) = metadata.pointer_mut("/openai/extra_content") {
         call["extra_content"] = extra.take();
     }
     call
@@ -140,7 +141,8 @@ fn user_part(part: Part) -> Option<Value> {
         | Part::Source { .. }
         | Part::ToolCall { .. }
         | Part::ToolResult { .. }
-        | Part::Data { .. } => None,
+        | Part::Data { .. }
+        | Part::Opaque { .. } => None,
     }
 }
 

@@ -3,18 +3,9 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use toolyard_egress::EgressError;
 
 use crate::error::{Detail, ModelError};
-
-/// Reads the body of a refusal; a body that is no JSON counts as text.
-pub(super) fn parse(text: &str) -> Value {
-    let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
-    match value {
-        Value::Object(mut body) => body.remove("error").unwrap_or(Value::Object(body)),
-        other => other,
-    }
-}
+use crate::wire::parse;
 
 /// An answer that is no success.
 pub(super) fn of_status(status: u16, retry_after: Option<Duration>, body: &str) -> ModelError {
@@ -26,7 +17,10 @@ pub(super) fn of_status(status: u16, retry_after: Option<Duration>, body: &str) 
         _ if says(&error, &["model_not_found"]) => ModelError::UnknownModel { detail },
         // A used-up account does not fill while we wait.
         429 if says(&error, &["insufficient_quota"]) => ModelError::RequestRefused { status, detail },
-        408 | 409 | 429 | 500..=599 => ModelError::Overloaded { status, retry_after, detail },
+        429 => ModelError::RateLimited { retry_after, detail },
+        _ if says(&error, &["context_length_exceeded"]) => ModelError::ContextTooLong { detail },
+        _ if says(&error, &["content_filter", "content_policy_violation"]) => ModelError::Filtered { detail },
+        408 | 409 | 500..=599 => ModelError::Overloaded { status, retry_after, detail },
         _ => ModelError::RequestRefused { status, detail },
     }
 }
@@ -53,18 +47,4 @@ fn says(error: &Value, words: &[&str]) -> bool {
         .iter()
         .filter_map(|name| error[*name].as_str())
         .any(|text| words.iter().any(|word| text.contains(word)))
-}
-
-/// The connection failed, not the vendor.
-pub(super) fn of_egress(error: EgressError) -> ModelError {
-    match error {
-        EgressError::Timeout { after } => ModelError::Silent { after },
-        EgressError::TooLarge { limit } => ModelError::TooLarge { limit },
-        EgressError::Refused(why) => {
-            ModelError::Unreadable { detail: Detail::new(format!("settings: {why}")) }
-        }
-        EgressError::Unreachable(_) | EgressError::Broken(_) | EgressError::Unavailable(_) => {
-            ModelError::Unreachable { detail: Detail::new(error.causes()) }
-        }
-    }
 }

@@ -110,6 +110,7 @@ impl Tokens {
             output_tokens: self.completion_tokens.unwrap_or(0),
             reasoning_tokens: reasoning.unwrap_or(0),
             cached_tokens: cached.unwrap_or(0),
+            cache_write_tokens: 0,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! every failure one typed error.
 
 use proptest::prelude::*;
-use toolyard_models::openai::EVENT_BYTES;
+use toolyard_models::wire::EVENT_BYTES;
 use toolyard_models::{Chunk, ModelError};
 use toolyard_protocol::error::ErrorCode;
 use toolyard_protocol::run::FinishReason;
@@ -165,7 +165,7 @@ fn an_error_inside_the_stream_keeps_its_meaning() {
     let busy = error_of(r#"{"error":{"message":"x","type":"server_error","code":null}}"#);
     assert!(matches!(busy, ModelError::Overloaded { status: 500, .. }), "{busy:?}");
     let limited = error_of(r#"{"error":{"message":"x","type":"rate_limit_error"}}"#);
-    assert!(matches!(limited, ModelError::Overloaded { status: 429, .. }), "{limited:?}");
+    assert!(matches!(limited, ModelError::RateLimited { .. }), "{limited:?}");
     let numbered = error_of(r#"{"error":{"message":"x","code":502}}"#);
     assert!(matches!(numbered, ModelError::Overloaded { status: 502, .. }), "{numbered:?}");
     let wrong = error_of(r#"{"error":{"message":"x","type":"invalid_request_error"}}"#);

@@ -1,13 +1,17 @@
 //! The request in the vendor's words.
 
 use serde_json::{Value, json};
-use toolyard_models::openai::encode;
+use toolyard_models::openai;
 use toolyard_models::{ChatTurn, OfferedTool, PastCall, PastResult, Request};
 use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
 use toolyard_protocol::ids::CallId;
 use toolyard_protocol::message::Part;
 
 use crate::fixtures::asking;
+
+fn encode(request: Request) -> Value {
+    openai::encode(request).body
+}
 
 fn file(media_type: &str, url: Option<&str>, name: Option<&str>) -> Part {
     let (url, name) = (url.map(str::to_owned), name.map(str::to_owned));
@@ -30,7 +34,7 @@ fn a_whole_conversation_is_encoded_in_order() {
         is_error,
     };
     let reasoning = Part::Reasoning { text: "secret".into(), metadata: Default::default() };
-    let signed = json!({ "extra_content": { "google": 1 }, "other": 2 });
+    let signed = json!({ "openai": { "extra_content": { "google": 1 } }, "other": 2 });
     let request = Request {
         model: "gpt-x".into(),
         system: Some("Be brief.".into()),
@@ -59,6 +63,7 @@ fn a_whole_conversation_is_encoded_in_order() {
             ..Reasoning::default()
         }),
         provider_options: None,
+        output: None,
     };
     let function = json!({ "name": "read_screen", "arguments": "{\"q\":\"a\\\"b\"}" });
     let expected = json!({

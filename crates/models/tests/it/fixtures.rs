@@ -2,7 +2,8 @@
 
 use futures::StreamExt;
 use toolyard_egress::{Door, Target};
-use toolyard_models::openai::{Decoder, OpenAi, Timeouts};
+use toolyard_models::openai::{Decoder, OpenAi};
+use toolyard_models::wire::{Decode, Timeouts};
 use toolyard_models::{ChatTurn, Chunk, Model, ModelError, Request, Retry};
 
 use std::time::Duration;

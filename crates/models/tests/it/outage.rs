@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use toolyard_models::openai::Timeouts;
 use toolyard_models::scripted::{Reply, Upstream};
+use toolyard_models::wire::Timeouts;
 use toolyard_models::{Chunk, ModelError};
 use toolyard_protocol::error::ErrorCode;
 
@@ -31,7 +31,7 @@ async fn s7_a_429_with_retry_after_is_repeated_at_most_twice() {
     let script = vec![busy(), busy(), busy(), Reply::saying("too late")];
     let (outcome, requests) = run(script, hasty()).await;
     let error = outcome.error.unwrap();
-    assert!(matches!(error, ModelError::Overloaded { status: 429, .. }), "{error:?}");
+    assert!(matches!(error, ModelError::RateLimited { .. }), "{error:?}");
     assert_eq!(requests, 3);
 }
 

@@ -78,7 +78,7 @@ fn secret_actor(what: &str) -> Guarded<Actor> {
     Actor::Caller { kind: KeyKind::Public, entity: Some(user()), client: Some(client) }.into()
 }
 fn usage() -> Usage {
-    Usage { input_tokens: 11, output_tokens: 7, reasoning_tokens: 3, cached_tokens: 2 }
+    Usage { input_tokens: 11, output_tokens: 7, reasoning_tokens: 3, cached_tokens: 2, cache_write_tokens: 1 }
 }
 
 /// Texts in which a secret hides although they do not spell it.
@@ -112,6 +112,7 @@ pub(crate) fn parts(visibility: Visibility) -> Vec<Part> {
             tool: tool(visibility),
             visibility,
             args: json!({ "a": own(visibility, "part-args") }).into(),
+            metadata: secret_value("part-call"),
         },
         Part::ToolResult {
             call: call(1),
@@ -130,6 +131,7 @@ pub(crate) fn parts(visibility: Visibility) -> Vec<Part> {
             error: own(visibility, "part-error").into(),
         },
         Part::Data { name: "chart".into(), value: json!({ "x": [1, null] }) },
+        Part::Opaque { value: secret_value("opaque") },
     ]
 }
 

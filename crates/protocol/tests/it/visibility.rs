@@ -186,6 +186,8 @@ fn x7_messages_follow_the_same_classes_as_events() {
         words(&secret, &private),
         [
             "canary-secret",
+            "canary-secret-opaque",
+            "canary-secret-part-call",
             "canary-thought",
             "canary-tool-part-args",
             "canary-tool-part-error",

@@ -206,6 +206,7 @@ fn step_parts(step: &Arc<toolyard_engine::Step>) -> Vec<Part> {
         tool: call.tool.clone(),
         visibility: call.visibility,
         args: call.args.clone(),
+        metadata: call.metadata.clone(),
     }));
     let results = step.reply.calls.iter().zip(&step.results);
     parts.extend(results.filter_map(|(call, returned)| {

@@ -90,10 +90,14 @@ impl Draft {
                 }
             }
             Chunk::Source { url, title, start, end } => {
+                self.close_part();
                 self.sources += 1;
                 let id = format!("src_{}", self.sources);
                 self.parts.push(Part::Source { id, url, title, start_index: start, end_index: end });
-                self.open = Open::Nothing;
+            }
+            Chunk::Opaque { value } => {
+                self.close_part();
+                self.parts.push(Part::Opaque { value: Guarded::Shown(value) });
             }
             Chunk::Metadata { value } => self.metadata = Some(value),
             Chunk::Usage { usage } => self.usage = usage,
@@ -150,16 +154,14 @@ impl Draft {
         self.show(Piece::ReasoningDelta { part: self.part, public, text: Arc::from(text) });
     }
 
+    /// Ends the thought it belongs to. Without one it is a thought that only
+    /// the vendor can read.
     fn reasoning_metadata(&mut self, value: Value) {
-        let last = self.parts.iter_mut().rev().find_map(|p| match p {
-            Part::Reasoning { metadata, .. } => Some(metadata),
-            _ => None,
-        });
-        match last {
-            Some(metadata) => *metadata = Guarded::Shown(value),
-            None => {
-                self.parts.push(Part::Reasoning { text: String::new(), metadata: Guarded::Shown(value) });
-            }
+        let thinking = self.open == Open::Reasoning;
+        self.close_part();
+        match self.parts.last_mut() {
+            Some(Part::Reasoning { metadata, .. }) if thinking => *metadata = Guarded::Shown(value),
+            _ => self.parts.push(Part::Reasoning { text: String::new(), metadata: Guarded::Shown(value) }),
         }
     }
 
@@ -212,7 +214,11 @@ impl Draft {
         let shown = self.parts.iter().any(|p| match p {
             Part::Text { text } | Part::Reasoning { text, .. } => !text.is_empty(),
             Part::Source { .. } => true,
-            Part::File { .. } | Part::ToolCall { .. } | Part::ToolResult { .. } | Part::Data { .. } => false,
+            Part::File { .. }
+            | Part::ToolCall { .. }
+            | Part::ToolResult { .. }
+            | Part::Data { .. }
+            | Part::Opaque { .. } => false,
         });
         shown.then(|| self.finish(FinishReason::Stopped).0)
     }

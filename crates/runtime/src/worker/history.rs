@@ -93,12 +93,16 @@ fn add_parts(turns: &mut Vec<ChatTurn>, parts: &[Part]) {
     let mut results: Vec<PastResult> = Vec::new();
     for part in parts {
         match part {
-            Part::ToolCall { call, tool, args, .. } => {
+            Part::ToolCall { call, tool, args, metadata, visibility: _ } => {
+                // A reply of calls alone begins after the results of the one before.
+                if !results.is_empty() {
+                    flush(turns, &mut said, &mut calls, &mut results);
+                }
                 calls.push(PastCall {
                     id: call.clone(),
                     name: tool.to_string(),
                     args: args.shown().cloned().unwrap_or_default(),
-                    metadata: serde_json::Value::Null,
+                    metadata: metadata.shown().cloned().unwrap_or_default(),
                 });
             }
             Part::ToolResult { call, tool, outcome, value, error, .. } => {
@@ -114,7 +118,8 @@ fn add_parts(turns: &mut Vec<ChatTurn>, parts: &[Part]) {
             | Part::Reasoning { .. }
             | Part::File { .. }
             | Part::Source { .. }
-            | Part::Data { .. } => {
+            | Part::Data { .. }
+            | Part::Opaque { .. } => {
                 if !calls.is_empty() {
                     flush(turns, &mut said, &mut calls, &mut results);
                 }

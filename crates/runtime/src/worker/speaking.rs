@@ -77,6 +77,7 @@ impl Worker {
             max_output_tokens: agent.config.model.max_output_tokens,
             reasoning: agent.config.model.reasoning.clone(),
             provider_options: agent.config.model.provider_options.clone(),
+            output: None,
         };
         if tools == Tools::Off || request.tool_choice == ToolChoice::None {
             request.tools.clear();

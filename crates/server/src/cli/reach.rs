@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use secrecy::SecretString;
 use serde_json::Value;
-use toolyard_egress::{Door, Letter, Patience, Target, Verb};
+use toolyard_egress::{Door, Header, Letter, Patience, Target, Verb};
 use toolyard_store::Store;
 
 use super::{CliError, Common, local};
@@ -83,7 +83,7 @@ impl Gateway {
         let letter = Letter {
             verb,
             target,
-            bearer: Some(&self.key),
+            headers: &[Header::bearer(&self.key)],
             accept: "application/json",
             body: body.map(|body| Bytes::from(body.to_string())),
             patience: PATIENCE,

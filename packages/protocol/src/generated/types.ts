@@ -305,6 +305,8 @@ export type Part =
     tool: ToolName;
     visibility: Visibility;
     args?: JsonValue;
+    /** What a vendor wants back with the call. */
+    metadata?: JsonValue;
   }
   | {
     type: "tool-result";
@@ -319,6 +321,10 @@ export type Part =
     type: "data";
     name: string;
     value: JsonValue;
+  }
+  | {
+    type: "opaque";
+    value?: JsonValue;
   };
 
 /**
@@ -579,7 +585,10 @@ export type Usage = {
   inputTokens: number;
   outputTokens: number;
   reasoningTokens: number;
+  /** Input that the vendor had kept; part of `input_tokens`. */
   cachedTokens: number;
+  /** Input that the vendor kept for later calls. */
+  cacheWriteTokens: number;
 };
 
 /**

@@ -4,11 +4,12 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 
-use bytes::Bytes;
+use serde_json::{Value, json};
 use tokio::time::{Sleep, sleep};
 use toolyard_egress::{Answer, Body, EgressError, Letter, Patience, Verb};
 
-use super::{Decoder, Line, REPLY_BYTES, Timeouts, fault};
+use super::line::{Ask, Attempt, Line};
+use super::{Decode, LeftOut, REPLY_BYTES, Refusal, Timeouts, fault};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
 use crate::retry::noise;
@@ -16,10 +17,10 @@ use crate::retry::noise;
 /// Bytes of a refusal that are looked at.
 const REFUSAL_BYTES: usize = 64 << 10;
 
-pub(super) struct Session {
+pub(super) struct Session<D> {
     line: Line,
-    body: Bytes,
-    state: State,
+    ask: Ask,
+    state: State<D>,
     /// Read, not yet given away.
     ready: VecDeque<Chunk>,
     scratch: Vec<Chunk>,
@@ -29,25 +30,25 @@ pub(super) struct Session {
     repeats: u32,
 }
 
-enum State {
+enum State<D> {
     Send,
-    Read(Box<Reading>),
+    Read(Box<Reading<D>>),
     Failed(ModelError),
     Over,
 }
 
-struct Reading {
+struct Reading<D> {
     body: Body,
-    decoder: Decoder,
+    decoder: D,
     /// Fires when no event came for too long.
     stall: Pin<Box<Sleep>>,
 }
 
-impl Session {
-    pub(super) fn new(line: Line, body: Bytes) -> Self {
+impl<D: Decode> Session<D> {
+    pub(super) fn new(line: Line, ask: Ask) -> Self {
         Self {
             line,
-            body,
+            ask,
             state: State::Send,
             ready: VecDeque::new(),
             scratch: Vec::new(),
@@ -63,12 +64,12 @@ impl Session {
             }
             let step = match std::mem::replace(&mut self.state, State::Over) {
                 State::Over => return None,
-                State::Failed(error) => return Some(Err(error.sealed(self.line.key.as_ref()))),
+                State::Failed(error) => return Some(Err(error.sealed(&self.line.secrets))),
                 State::Send => self.send().await,
                 State::Read(reading) => self.read(reading).await,
             };
             self.began |= !self.scratch.is_empty();
-            self.ready.extend(self.scratch.drain(..));
+            self.make_ready();
             match step {
                 Ok(state) => self.state = state,
                 Err(error) => self.state = self.after(error).await,
@@ -76,19 +77,45 @@ impl Session {
         }
     }
 
+    /// Tools get their names back, and the reply says which tools the vendor
+    /// could not take.
+    fn make_ready(&mut self) {
+        let names = &self.ask.names;
+        for mut chunk in self.scratch.drain(..) {
+            match &mut chunk {
+                Chunk::ToolInputStart { name, .. } | Chunk::ToolCall { name, .. } => {
+                    *name = names.given(name).to_owned();
+                }
+                Chunk::Metadata { value } if !self.ask.left_out.is_empty() => {
+                    value["toolsLeftOut"] = told(&std::mem::take(&mut self.ask.left_out));
+                }
+                Chunk::Finish { .. } if !self.ask.left_out.is_empty() => {
+                    let value = json!({ "toolsLeftOut": told(&std::mem::take(&mut self.ask.left_out)) });
+                    self.ready.push_back(Chunk::Metadata { value });
+                }
+                Chunk::TextDelta { .. }
+                | Chunk::ReasoningDelta { .. }
+                | Chunk::ReasoningMetadata { .. }
+                | Chunk::ToolInputDelta { .. }
+                | Chunk::Source { .. }
+                | Chunk::Opaque { .. }
+                | Chunk::Metadata { .. }
+                | Chunk::Usage { .. }
+                | Chunk::Finish { .. } => {}
+            }
+            self.ready.push_back(chunk);
+        }
+    }
+
     /// What follows a failure.
-    async fn after(&mut self, error: ModelError) -> State {
+    async fn after(&mut self, error: ModelError) -> State<D> {
         if self.began {
             return State::Failed(error.after_first_chunk());
         }
         if !error.retryable() {
             return State::Failed(error);
         }
-        let asked = match &error {
-            ModelError::Overloaded { retry_after, .. } => *retry_after,
-            _ => None,
-        };
-        match self.line.retry.pause(self.repeats, asked, noise()) {
+        match self.line.retry.pause(self.repeats, error.retry_after(), noise()) {
             None => State::Failed(error),
             Some(pause) => {
                 self.repeats += 1;
@@ -98,21 +125,26 @@ impl Session {
         }
     }
 
-    async fn send(&mut self) -> Result<State, ModelError> {
+    async fn send(&mut self) -> Result<State<D>, ModelError> {
         let timeouts = self.line.timeouts;
+        let mut headers = self.line.headers.clone();
+        if let Some(sign) = &self.line.sign {
+            let url = self.ask.target.exposed();
+            let attempt = Attempt { method: "POST", url, headers: &headers, body: &self.ask.body };
+            let signed = sign.sign(&attempt)?;
+            headers.extend(signed);
+        }
         let letter = Letter {
             verb: Verb::Post,
-            target: &self.line.target,
-            bearer: self.line.key.as_ref(),
-            accept: "text/event-stream, application/json",
-            body: Some(self.body.clone()),
+            target: &self.ask.target,
+            headers: &headers,
+            accept: self.ask.accept,
+            body: Some(self.ask.body.clone()),
             patience: Patience { head: timeouts.head, idle: timeouts.idle, bytes: REPLY_BYTES },
         };
         let mut answer = self.line.door.send(letter).await.map_err(fault::of_egress)?;
         if !answer.is_success() {
-            let body = answer.body.peek(REFUSAL_BYTES).await;
-            let body = String::from_utf8_lossy(&body);
-            return Err(fault::of_status(answer.status, answer.retry_after(), &body));
+            return Err(D::refused(&refusal(answer).await));
         }
         match answer.media_type().as_deref() {
             Some("application/json") => self.read_whole(answer).await,
@@ -124,23 +156,23 @@ impl Session {
             // Some servers give their event streams no type or a wrong one.
             _ => Ok(State::Read(Box::new(Reading {
                 body: answer.body,
-                decoder: Decoder::new(),
+                decoder: D::default(),
                 stall: Box::pin(sleep(timeouts.stall)),
             }))),
         }
     }
 
     /// The vendor did not stream.
-    async fn read_whole(&mut self, mut answer: Answer) -> Result<State, ModelError> {
+    async fn read_whole(&mut self, mut answer: Answer) -> Result<State<D>, ModelError> {
         let body = answer.body.read_all().await.map_err(fault::of_egress)?;
-        let mut decoder = Decoder::new();
+        let mut decoder = D::default();
         decoder.push_whole(&body, &mut self.scratch)?;
         decoder.end(&mut self.scratch)?;
         Ok(State::Over)
     }
 
     /// One read of the stream.
-    async fn read(&mut self, mut reading: Box<Reading>) -> Result<State, ModelError> {
+    async fn read(&mut self, mut reading: Box<Reading<D>>) -> Result<State<D>, ModelError> {
         let stall = self.line.timeouts.stall;
         let read = tokio::select! {
             biased;
@@ -178,5 +210,19 @@ impl Session {
                 Err(told) => Err(told),
             },
         }
+    }
+}
+
+fn told(left_out: &[LeftOut]) -> Value {
+    left_out.iter().map(|LeftOut { name, reason }| json!({ "name": name, "reason": reason })).collect()
+}
+
+async fn refusal(mut answer: Answer) -> Refusal {
+    let body = answer.body.peek(REFUSAL_BYTES).await;
+    Refusal {
+        status: answer.status,
+        retry_after: answer.retry_after(),
+        headers: answer.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        body: String::from_utf8_lossy(&body).into_owned(),
     }
 }

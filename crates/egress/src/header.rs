@@ -1,0 +1,57 @@
+//! Headers of a request. A secret one has a `Debug` that prints nothing.
+
+use std::borrow::Cow;
+
+use reqwest::header::HeaderValue;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::error::EgressError;
+
+/// One header. Its name is written in lower case.
+#[derive(Debug, Clone)]
+pub struct Header {
+    name: &'static str,
+    value: Text,
+}
+
+#[derive(Debug, Clone)]
+enum Text {
+    Plain(Cow<'static, str>),
+    Secret(SecretString),
+}
+
+impl Header {
+    pub fn plain(name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
+        Self { name, value: Text::Plain(value.into()) }
+    }
+
+    pub fn secret(name: &'static str, value: SecretString) -> Self {
+        Self { name, value: Text::Secret(value) }
+    }
+
+    /// `authorization: Bearer …`
+    pub fn bearer(key: &SecretString) -> Self {
+        Self::secret("authorization", format!("Bearer {}", key.expose_secret()).into())
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The text as it goes out, for whoever signs requests.
+    pub fn exposed(&self) -> &str {
+        match &self.value {
+            Text::Plain(text) => text,
+            Text::Secret(text) => text.expose_secret(),
+        }
+    }
+
+    pub(crate) fn to_value(&self) -> Result<HeaderValue, EgressError> {
+        let mut value = HeaderValue::from_str(self.exposed()).map_err(|_| match &self.value {
+            Text::Plain(_) => EgressError::Refused("a header has characters that it cannot carry"),
+            Text::Secret(_) => EgressError::Refused("the API key has characters that a header cannot carry"),
+        })?;
+        value.set_sensitive(matches!(self.value, Text::Secret(_)));
+        Ok(value)
+    }
+}

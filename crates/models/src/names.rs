@@ -1,0 +1,81 @@
+//! Tool names on a vendor's wire.
+//!
+//! Vendors take fewer names than we do. A name that does not fit gets an alias
+//! made from the name alone, so that it stays the same from request to request
+//! and a vendor's prompt cache keeps working. What comes back is the name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolyard_protocol::Hash;
+
+use crate::request::{ChatTurn, Request};
+
+/// Characters of a name that every vendor takes.
+pub const ALIAS_CHARS: usize = 64;
+/// Characters of the hash that tells similar aliases apart.
+const MARK_CHARS: usize = 10;
+
+/// The names of one request, there and back. Only names that need an alias
+/// are in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Names {
+    aliases: BTreeMap<String, String>,
+    given: BTreeMap<String, String>,
+}
+
+impl Names {
+    /// All names of a request: its tools, and the calls of its history.
+    pub fn of(request: &Request) -> Self {
+        let offered = request.tools.iter().map(|tool| tool.name.as_str());
+        let called = request.turns.iter().flat_map(|turn| match turn {
+            ChatTurn::Assistant { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
+            ChatTurn::ToolResults(results) => results.iter().map(|result| result.name.as_str()).collect(),
+            ChatTurn::User { .. } | ChatTurn::System(_) => Vec::new(),
+        });
+        Self::new(offered.chain(called))
+    }
+
+    pub fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        // Names that fit keep themselves, whatever aliases look like.
+        let (safe, other): (BTreeSet<&str>, BTreeSet<&str>) =
+            names.into_iter().partition(|name| is_safe(name));
+        let mut table = Self::default();
+        for name in other {
+            let alias = (0..)
+                .map(|round| alias(name, round))
+                .find(|alias| !safe.contains(alias.as_str()) && !table.given.contains_key(alias));
+            if let Some(alias) = alias {
+                table.aliases.insert(name.to_owned(), alias.clone());
+                table.given.insert(alias, name.to_owned());
+            }
+        }
+        table
+    }
+
+    /// What the vendor is told.
+    pub fn alias<'n>(&'n self, name: &'n str) -> &'n str {
+        self.aliases.get(name).map_or(name, String::as_str)
+    }
+
+    /// What the vendor means. A name that it made up stays as it is.
+    pub fn given<'n>(&'n self, alias: &'n str) -> &'n str {
+        self.given.get(alias).map_or(alias, String::as_str)
+    }
+}
+
+fn fits(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
+fn is_safe(name: &str) -> bool {
+    !name.is_empty() && name.len() <= ALIAS_CHARS && name.chars().all(fits)
+}
+
+/// As much of the name as fits, then a mark of the whole name.
+fn alias(name: &str, round: u32) -> String {
+    let hash = Hash::of(format!("{round}:{name}").as_bytes()).to_string();
+    let mark = hash.get(hash.len().saturating_sub(MARK_CHARS)..).unwrap_or(&hash);
+    let room = ALIAS_CHARS - MARK_CHARS - 1;
+    let start: String = name.chars().take(room).map(|c| if fits(c) { c } else { '_' }).collect();
+    format!("{start}_{mark}")
+}

@@ -1,0 +1,111 @@
+//! What all vendors share: how a request travels and how a reply is read.
+//!
+//! A vendor brings an encoder (a [`crate::Request`] in, an [`Encoded`] out)
+//! and a [`Decode`]r (bytes in, chunks out), both without any IO. The session
+//! moves the bytes, repeats what failed early, and gives tools their own
+//! names back. Nothing here knows a vendor.
+
+mod fault;
+mod line;
+mod session;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::chunk::Chunk;
+use crate::error::ModelError;
+use crate::names::Names;
+
+pub(crate) use fault::parse;
+pub(crate) use line::{Ask, stream};
+pub use line::{Attempt, Line, Sign};
+
+/// Bytes of one event of a stream.
+pub const EVENT_BYTES: usize = 4 << 20;
+/// Bytes of a whole reply.
+pub const REPLY_BYTES: u64 = 64 << 20;
+
+/// Reads one reply, without IO: the same bytes give the same chunks at every
+/// split.
+///
+/// Feed [`Decode::push`] until [`Decode::is_done`] or the bytes end, then call
+/// [`Decode::end`] once. After an error it must be dropped.
+pub trait Decode: Default + Send + 'static {
+    /// Takes bytes of a stream.
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError>;
+    /// Takes a reply that was not streamed.
+    fn push_whole(&mut self, body: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError>;
+    /// The bytes ended. Tells what is left, then the finish, or that the
+    /// stream was cut.
+    fn end(&mut self, out: &mut Vec<Chunk>) -> Result<(), ModelError>;
+    /// The end mark was read; nothing more is expected.
+    fn is_done(&self) -> bool;
+    /// The model said why it stopped: the reply is whole, though usage may
+    /// still come.
+    fn is_whole(&self) -> bool;
+    /// How many events were read. What only keeps the connection alive does
+    /// not count.
+    fn events_seen(&self) -> u64;
+    /// What an answer that is no success means.
+    fn refused(refusal: &Refusal) -> ModelError;
+}
+
+/// An answer that is no success.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Refusal {
+    pub status: u16,
+    /// How long the vendor asks us to stay away.
+    pub retry_after: Option<Duration>,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The start of the body.
+    pub body: String,
+}
+
+impl Refusal {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A request in a vendor's words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Encoded {
+    pub body: Value,
+    /// The tools' names on this wire.
+    pub names: Names,
+    /// Tools that the vendor could not take.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A tool that the model is not offered, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    pub name: String,
+    pub reason: String,
+}
+
+/// How long a vendor may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// To the head of the answer.
+    pub head: Duration,
+    /// Between two reads.
+    pub idle: Duration,
+    /// Between two events: keep-alive comments are no progress.
+    pub stall: Duration,
+    /// For usage and the end mark after the reply is whole.
+    pub tail: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(60),
+            idle: Duration::from_secs(120),
+            stall: Duration::from_secs(300),
+            tail: Duration::from_secs(5),
+        }
+    }
+}
