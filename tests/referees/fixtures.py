@@ -1,0 +1,39 @@
+"""Writes replies of all vendors, built from the vendors' own types.
+
+    python tests/referees/fixtures.py <folder>
+
+Each story becomes one file per vendor. `meaning.json` says what must be read
+from it: that comes from the story and not from any decoder of ours.
+"""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import of_anthropic
+import of_bedrock
+import of_chat
+import of_gemini
+import of_responses
+from stories import STORIES
+
+VENDORS = (of_chat, of_responses, of_anthropic, of_gemini, of_bedrock)
+
+
+def write(folder: Path):
+    for vendor in VENDORS:
+        room = folder / vendor.FOLDER
+        room.mkdir(parents=True, exist_ok=True)
+        meanings = {}
+        for story in STORIES:
+            (room / f"{story.name}.{vendor.SUFFIX}").write_bytes(b"".join(vendor.render(story)))
+            meanings[story.name] = dataclasses.asdict(vendor.expect(story))
+        text = json.dumps(meanings, ensure_ascii=False, indent=1, sort_keys=True)
+        (room / "meaning.json").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    write(Path(sys.argv[1]))
