@@ -1,0 +1,215 @@
+//! Bytes in, chunks out. No IO: the same bytes give the same chunks at every
+//! split.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use toolyard_protocol::run::{FinishReason, Usage};
+
+use super::blocks::Blocks;
+use super::fault;
+use super::frames::{Frame, Frames, Kind};
+use super::shapes::{
+    Block, BlockDelta, BlockStart, BlockStop, Citation, Delta, MessageStop, Start, Tail, ToolUse, Whole,
+};
+use crate::chunk::Chunk;
+use crate::error::{Detail, ModelError};
+use crate::wire::{Decode, Refusal};
+
+/// Reads one reply of Converse.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    frames: Frames,
+    blocks: Blocks,
+    facts: Map<String, Value>,
+    usage: Option<Usage>,
+    finish: Option<FinishReason>,
+    seen: u64,
+    done: bool,
+}
+
+impl Decode for Decoder {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        self.frames.push(bytes);
+        while !self.done
+            && let Some(frame) = self.frames.next()?
+        {
+            self.take_frame(&frame, out)?;
+        }
+        Ok(())
+    }
+
+    fn push_whole(&mut self, body: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        let whole: Whole = read(body)?;
+        let content = whole.output.and_then(|output| output.message).and_then(|message| message.content);
+        for (key, block) in (0u64..).zip(content.into_iter().flatten()) {
+            self.take_block(key, block, out)?;
+            self.blocks.stop(key, out);
+        }
+        self.finish = whole.stop_reason.as_deref().map(finish_reason);
+        self.usage = whole.usage.map(|tokens| tokens.usage());
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        let Some(reason) = self.finish else {
+            return Err(ModelError::Cut { detail: Detail::new("no stop reason before the end") });
+        };
+        let has_calls = self.blocks.has_calls();
+        self.blocks.finish(out);
+        if !self.facts.is_empty() {
+            out.push(Chunk::Metadata { value: Value::Object(std::mem::take(&mut self.facts)) });
+        }
+        if let Some(usage) = self.usage {
+            out.push(Chunk::Usage { usage });
+        }
+        let reason = match reason {
+            FinishReason::Stop if has_calls => FinishReason::ToolCalls,
+            FinishReason::ToolCalls if !has_calls => FinishReason::Stop,
+            other => other,
+        };
+        out.push(Chunk::Finish { reason });
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn is_whole(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn events_seen(&self) -> u64 {
+        self.seen
+    }
+
+    fn refused(refusal: &Refusal) -> ModelError {
+        fault::of_refusal(refusal)
+    }
+}
+
+impl Decoder {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn take_frame(&mut self, frame: &Frame, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        self.seen += 1;
+        match frame.kind {
+            Kind::Event => self.take_event(&frame.name, &frame.payload, out),
+            Kind::Exception | Kind::Error => Err(fault::in_stream(frame)),
+            Kind::Unknown => Ok(()),
+        }
+    }
+
+    fn take_event(&mut self, name: &str, payload: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        match name {
+            "contentBlockStart" => {
+                let BlockStart { content_block_index, start } = read(payload)?;
+                match start {
+                    Some(start) => self.blocks.start(content_block_index, start, out),
+                    None => Ok(()),
+                }
+            }
+            "contentBlockDelta" => {
+                let BlockDelta { content_block_index, delta } = read(payload)?;
+                self.take_delta(content_block_index, delta.unwrap_or_default(), out);
+                Ok(())
+            }
+            "contentBlockStop" => {
+                let BlockStop { content_block_index } = read(payload)?;
+                self.blocks.stop(content_block_index, out);
+                Ok(())
+            }
+            "messageStop" => {
+                let MessageStop { stop_reason, additional_model_response_fields } = read(payload)?;
+                self.finish = Some(stop_reason.as_deref().map_or(FinishReason::Other, finish_reason));
+                self.note("additionalModelResponseFields", additional_model_response_fields);
+                // Usage may have come first.
+                self.done = self.usage.is_some();
+                Ok(())
+            }
+            "metadata" => {
+                let Tail { usage, trace } = read(payload)?;
+                self.usage = usage.map(|tokens| tokens.usage());
+                self.note("trace", trace);
+                // Nothing follows the two; some proxies turn them round.
+                self.done = self.finish.is_some();
+                Ok(())
+            }
+            // `messageStart` tells nothing, and new events are no error.
+            _ => Ok(()),
+        }
+    }
+
+    fn take_delta(&mut self, key: u64, delta: Delta, out: &mut Vec<Chunk>) {
+        if let Some(text) = delta.text.filter(|text| !text.is_empty()) {
+            out.push(Chunk::TextDelta { text });
+        }
+        if let Some(piece) = delta.tool_use.and_then(|piece| piece.input) {
+            self.blocks.input(key, piece, out);
+        }
+        if let Some(pieces) = delta.tool_result {
+            self.blocks.foreign_result(key, pieces);
+        }
+        if let Some(thought) = delta.reasoning_content {
+            self.blocks.thought(key, thought, out);
+        }
+        if let Some(citation) = delta.citation {
+            cite(citation, out);
+        }
+    }
+
+    /// A block of a reply that was not streamed.
+    fn take_block(&mut self, key: u64, block: Block, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        let reasoning_content = block.reasoning_content.map(|thought| match thought.reasoning_text {
+            Some(inner) => *inner,
+            None => thought,
+        });
+        self.take_delta(key, Delta { text: block.text, reasoning_content, ..Delta::default() }, out);
+        if let Some(cited) = block.citations_content {
+            for piece in cited.content.into_iter().flatten() {
+                self.take_delta(key, Delta { text: piece.text, ..Delta::default() }, out);
+            }
+            cited.citations.into_iter().flatten().for_each(|citation| cite(citation, out));
+        }
+        if let Some(ToolUse { tool_use_id, name, kind, input }) = block.tool_use {
+            let tool_use = Some(ToolUse { tool_use_id, name, kind, input: None });
+            self.blocks.start(key, Start { tool_use, tool_result: None }, out)?;
+            let input = input.map(|input| input.to_string()).unwrap_or_default();
+            self.blocks.input(key, input, out);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, name: &str, value: Option<Value>) {
+        if let Some(value) = value.filter(|value| !value.is_null()) {
+            self.facts.insert(name.to_owned(), value);
+        }
+    }
+}
+
+/// The vendor says which page, and not which of its words.
+fn cite(mut citation: Citation, out: &mut Vec<Chunk>) {
+    if let Some(url) = citation.url() {
+        let title = citation.title.filter(|title| !title.is_empty());
+        out.push(Chunk::Source { url, title, start: None, end: None });
+    }
+}
+
+fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, ModelError> {
+    serde_json::from_slice(payload).map_err(|why| {
+        let text = String::from_utf8_lossy(payload);
+        ModelError::Unreadable { detail: Detail::new(format!("{why} in: {text}")) }
+    })
+}
+
+fn finish_reason(vendor: &str) -> FinishReason {
+    match vendor {
+        "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "tool_use" => FinishReason::ToolCalls,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+        "guardrail_intervened" | "content_filtered" => FinishReason::ContentFilter,
+        _ => FinishReason::Other,
+    }
+}
