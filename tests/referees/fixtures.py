@@ -16,6 +16,7 @@ import of_bedrock
 import of_chat
 import of_gemini
 import of_responses
+import signatures
 from stories import STORIES
 
 VENDORS = (of_chat, of_responses, of_anthropic, of_gemini, of_bedrock)
@@ -31,6 +32,7 @@ def write(folder: Path):
             meanings[story.name] = dataclasses.asdict(vendor.expect(story))
         text = json.dumps(meanings, ensure_ascii=False, indent=1, sort_keys=True)
         (room / "meaning.json").write_text(text + "\n")
+    (folder / "bedrock" / "signatures.json").write_text(signatures.write())
 
 
 if __name__ == "__main__":

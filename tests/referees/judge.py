@@ -96,7 +96,8 @@ def refusal(vendor: str, body) -> str | None:
         if vendor not in ADAPTERS:
             ADAPTERS[vendor] = TypeAdapter(TYPES[vendor])
         complaints = _complaints(ADAPTERS[vendor], body)
-    return "; ".join(complaints + habits.broken(vendor, body)) or None
+    # Habits are read from bodies whose shape is right.
+    return "; ".join(complaints or habits.broken(vendor, body)) or None
 
 
 def _complaints(adapter: TypeAdapter, body) -> list[str]:

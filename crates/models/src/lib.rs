@@ -9,6 +9,8 @@
 //! model, at [`demo`] for the one that needs no vendor, at [`wire`] for what
 //! all vendors share.
 
+#[cfg(feature = "bedrock")]
+pub mod bedrock;
 mod chunk;
 pub mod demo;
 mod error;

@@ -2,12 +2,15 @@
 //! against the scripted upstream.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod corpus;
 mod decode;
 mod demo;
 mod encode;
 mod fixtures;
 mod outage;
 mod providers;
+mod referee;
 mod retry;
 mod secrets;
+mod vendors;
 mod wire;

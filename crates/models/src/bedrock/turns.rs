@@ -1,0 +1,203 @@
+//! The conversation in the vendor's turns: user and assistant in alternation,
+//! the user first, each call answered in the turn after it, and no blank text.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use toolyard_protocol::ids::CallId;
+use toolyard_protocol::message::Part;
+
+use super::encode::cache_point;
+use super::files::Files;
+use super::{WIRE, ids};
+use crate::names::Names;
+use crate::request::{ChatTurn, PastCall, PastResult};
+
+/// What a call is told that has no result.
+const NO_RESULT: &str = "The call has no result";
+/// Text where the vendor wants one and there is none.
+const NOTHING: &str = "(nothing)";
+
+/// How earlier calls are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum History {
+    AsCalls,
+    InWords,
+}
+
+pub(super) fn write_turns(turns: Vec<ChatTurn>, names: &Names, history: History, cached: bool) -> Vec<Value> {
+    let mut script =
+        Script { names, history, messages: Vec::new(), open: Vec::new(), files: Files::default() };
+    for turn in turns {
+        match turn {
+            ChatTurn::User { parts, name: _ } => script.user(parts),
+            ChatTurn::Assistant { parts, calls } => script.assistant(parts, calls),
+            ChatTurn::ToolResults(results) => script.results(results),
+            // Only the start of a request has a place for it.
+            ChatTurn::System(text) => script.say("user", &format!("[system] {text}")),
+        }
+    }
+    script.close_calls();
+    script.finish(cached)
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Message {
+    role: &'static str,
+    content: Vec<Value>,
+}
+
+struct Script<'n> {
+    names: &'n Names,
+    history: History,
+    messages: Vec<Message>,
+    /// Calls of the last turn that have no result yet.
+    open: Vec<PastCall>,
+    files: Files,
+}
+
+impl Script<'_> {
+    /// Adds blocks to the turn of this role; turns of one role are one turn.
+    fn add(&mut self, role: &'static str, blocks: Vec<Value>) {
+        if blocks.is_empty() {
+            return;
+        }
+        match self.messages.last_mut() {
+            Some(last) if last.role == role => last.content.extend(blocks),
+            _ => self.messages.push(Message { role, content: blocks }),
+        }
+    }
+
+    fn say(&mut self, role: &'static str, text: &str) {
+        if role == "user" {
+            self.close_calls();
+        }
+        self.add(role, text_block(text).into_iter().collect());
+    }
+
+    fn user(&mut self, parts: Vec<Part>) {
+        self.close_calls();
+        let mut blocks = Vec::new();
+        for part in parts {
+            match part {
+                Part::Text { text } => blocks.extend(text_block(&text)),
+                Part::File { media_type, file: _, url, name } => {
+                    blocks.push(self.files.block(&media_type, url.as_deref(), name.as_deref()));
+                }
+                Part::Reasoning { .. }
+                | Part::Source { .. }
+                | Part::ToolCall { .. }
+                | Part::ToolResult { .. }
+                | Part::Data { .. }
+                | Part::Opaque { .. } => {}
+            }
+        }
+        // A document alone is refused.
+        if blocks.iter().any(|block| block.get("document").is_some())
+            && !blocks.iter().any(|block| block.get("text").is_some())
+        {
+            blocks.push(json!({ "text": "(see the file)" }));
+        }
+        self.add("user", blocks);
+    }
+
+    fn assistant(&mut self, parts: Vec<Part>, calls: Vec<PastCall>) {
+        self.close_calls();
+        let mut blocks: Vec<Value> = parts.into_iter().filter_map(said).collect();
+        match self.history {
+            History::InWords => blocks.extend(
+                calls
+                    .iter()
+                    .map(|call| json!({ "text": format!("[called {} with {}]", call.name, call.args) })),
+            ),
+            History::AsCalls => {
+                // One id has one call; a repeat would be refused.
+                let mut seen: BTreeSet<CallId> = BTreeSet::new();
+                for call in calls.into_iter().filter(|call| seen.insert(call.id.clone())) {
+                    blocks.push(json!({ "toolUse": {
+                        "toolUseId": ids::safe(call.id.as_str()),
+                        "name": self.names.alias(&call.name),
+                        // Models write anything; the vendor takes an object.
+                        "input": if call.args.is_object() { call.args.clone() } else { json!({}) },
+                    } }));
+                    self.open.push(call);
+                }
+            }
+        }
+        self.add("assistant", blocks);
+    }
+
+    fn results(&mut self, results: Vec<PastResult>) {
+        let mut blocks = Vec::new();
+        for PastResult { call, name, content, is_error } in results {
+            if self.history == History::InWords {
+                let verb = if is_error { "failed" } else { "answered" };
+                blocks.extend(text_block(&format!("[{name} {verb}: {content}]")));
+            } else if let Some(at) = self.open.iter().position(|open| open.id == call) {
+                self.open.remove(at);
+                blocks.push(result_block(&call, &content, is_error));
+            }
+        }
+        self.add("user", blocks);
+        self.close_calls();
+    }
+
+    /// A call without a result would make the vendor refuse everything.
+    fn close_calls(&mut self) {
+        let missing = std::mem::take(&mut self.open);
+        let blocks = missing.iter().map(|call| result_block(&call.id, NO_RESULT, true)).collect();
+        self.add("user", blocks);
+    }
+
+    fn finish(mut self, cached: bool) -> Vec<Value> {
+        if self.messages.first().is_none_or(|first| first.role != "user") {
+            let content = vec![json!({ "text": NOTHING })];
+            self.messages.insert(0, Message { role: "user", content });
+        }
+        let last_user = self.messages.iter_mut().rev().find(|message| message.role == "user");
+        if let Some(last) = last_user.filter(|_| cached) {
+            last.content.push(cache_point());
+        }
+        let written = self.messages.into_iter();
+        written.map(|Message { role, content }| json!({ "role": role, "content": content })).collect()
+    }
+}
+
+fn text_block(text: &str) -> Option<Value> {
+    (!text.trim().is_empty()).then(|| json!({ "text": text }))
+}
+
+/// A part of an earlier reply, as the vendor gave it.
+fn said(part: Part) -> Option<Value> {
+    match part {
+        Part::Text { text } => text_block(&text),
+        Part::Reasoning { text, metadata } => {
+            // Thoughts go back only with the vendor's own mark: it refuses
+            // thoughts of others.
+            let mut own = metadata.into_shown()?.get_mut(WIRE)?.take();
+            if let Value::String(redacted) = own["redactedContent"].take() {
+                return Some(json!({ "reasoningContent": { "redactedContent": redacted } }));
+            }
+            let signature = own.get_mut("signature")?.take();
+            let thought = json!({ "text": text, "signature": signature });
+            Some(json!({ "reasoningContent": { "reasoningText": thought } }))
+        }
+        Part::Opaque { value } => Some(value.into_shown()?.get_mut(WIRE)?.take()),
+        Part::File { .. }
+        | Part::Source { .. }
+        | Part::ToolCall { .. }
+        | Part::ToolResult { .. }
+        | Part::Data { .. } => None,
+    }
+}
+
+fn result_block(call: &CallId, content: &str, is_error: bool) -> Value {
+    let text = if content.trim().is_empty() { NOTHING } else { content };
+    let mut result = json!({ "toolUseId": ids::safe(call.as_str()), "content": [{ "text": text }] });
+    // Some models refuse the field, so that it is there only when it says
+    // something.
+    if is_error {
+        result["status"] = Value::from("error");
+    }
+    json!({ "toolResult": result })
+}
