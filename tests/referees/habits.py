@@ -86,7 +86,9 @@ def _no_blank_text(blocks):
 def _bedrock(body):
     specs = [t["toolSpec"]["name"] for t in body.get("toolConfig", {}).get("tools", []) if "toolSpec" in t]
     yield from _names(specs)
-    messages = body["messages"]
+    messages = body.get("messages", [])
+    if not messages:
+        yield "no conversation"
     asks = lambda b: b.get("toolUse", {}).get("toolUseId")  # noqa: E731
     answers = lambda b: b.get("toolResult", {}).get("toolUseId")  # noqa: E731
     yield from _turns(messages, asks, answers)

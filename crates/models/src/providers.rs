@@ -21,6 +21,8 @@ pub enum ProviderKind {
     /// Chat completions.
     #[serde(rename = "openai")]
     OpenAi,
+    /// Converse. Keys and region come from the environment.
+    Bedrock,
 }
 
 /// One provider as the operator wrote it.
@@ -41,6 +43,8 @@ pub enum BadProvider {
     Address { name: String, cause: EgressError },
     #[error("providers.{0} is configured twice")]
     Twice(String),
+    #[error("providers.{name}: {why}")]
+    Missing { name: String, why: String },
 }
 
 /// Name → model.
@@ -64,6 +68,7 @@ impl Providers {
                         .map_err(|cause| BadProvider::Address { name: name.clone(), cause })?;
                     Arc::new(OpenAi::new(&name, door.clone(), &target, api_key))
                 }
+                ProviderKind::Bedrock => bedrock(&name, base_url, api_key, door)?,
             };
             providers.insert(&name, model);
         }
@@ -85,4 +90,30 @@ impl Providers {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
+}
+
+#[cfg(feature = "bedrock")]
+fn bedrock(
+    name: &str,
+    base_url: Option<String>,
+    api_key: Option<SecretString>,
+    door: &Door,
+) -> Result<Arc<dyn Model>, BadProvider> {
+    use crate::bedrock::{Bedrock, Place};
+    let place = Place::find(|variable| std::env::var(variable).ok(), base_url, api_key)
+        .map_err(|why| BadProvider::Missing { name: name.to_owned(), why: why.to_string() })?;
+    let target = Target::parse(&place.address)
+        .map_err(|cause| BadProvider::Address { name: name.to_owned(), cause })?;
+    Ok(Arc::new(Bedrock::new(name, door.clone(), &target, &place.region, place.access)))
+}
+
+#[cfg(not(feature = "bedrock"))]
+fn bedrock(
+    name: &str,
+    _: Option<String>,
+    _: Option<SecretString>,
+    _: &Door,
+) -> Result<Arc<dyn Model>, BadProvider> {
+    let why = "this build has no bedrock".to_owned();
+    Err(BadProvider::Missing { name: name.to_owned(), why })
 }

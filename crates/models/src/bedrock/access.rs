@@ -24,12 +24,13 @@ pub enum Access {
     Keys { id: String, secret: SecretString, session: Option<SecretString> },
 }
 
-/// Everything the environment says about the vendor.
+/// Where a provider is and who we are there.
 #[derive(Debug, Clone)]
 pub struct Place {
+    /// Empty if nobody needs it.
     pub region: String,
-    /// Missing means the region's own.
-    pub endpoint: Option<String>,
+    /// The address above `/model`.
+    pub address: String,
     pub access: Access,
 }
 
@@ -43,11 +44,14 @@ pub enum NoPlace {
 }
 
 impl Place {
-    /// Reads the variables that the vendor's own tools read. `key` is a bearer
-    /// key from the operator's settings and goes before them.
-    pub fn find(read: impl Fn(&str) -> Option<String>, key: Option<SecretString>) -> Result<Self, NoPlace> {
+    /// Reads the variables that the vendor's own tools read. `address` and
+    /// `key` (a bearer key) are the operator's settings and go before them.
+    pub fn find(
+        read: impl Fn(&str) -> Option<String>,
+        address: Option<String>,
+        key: Option<SecretString>,
+    ) -> Result<Self, NoPlace> {
         let read = |name: &str| read(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        let region = read("AWS_REGION").or_else(|| read("AWS_DEFAULT_REGION")).ok_or(NoPlace::Region)?;
         let bearer = key.or_else(|| read("AWS_BEARER_TOKEN_BEDROCK").map(SecretString::from));
         let access = match (bearer, read("AWS_ACCESS_KEY_ID"), read("AWS_SECRET_ACCESS_KEY")) {
             (Some(key), _, _) => Access::Bearer(key),
@@ -57,13 +61,17 @@ impl Place {
             }
             (None, _, _) => return Err(NoPlace::Access),
         };
-        Ok(Self { region, endpoint: read("AWS_ENDPOINT_URL_BEDROCK_RUNTIME"), access })
-    }
-
-    pub fn address(&self) -> String {
-        match &self.endpoint {
-            Some(endpoint) => endpoint.clone(),
-            None => format!("https://bedrock-runtime.{}.amazonaws.com", self.region),
+        let region = read("AWS_REGION").or_else(|| read("AWS_DEFAULT_REGION"));
+        let address = address.or_else(|| read("AWS_ENDPOINT_URL_BEDROCK_RUNTIME"));
+        match (address, region, &access) {
+            (Some(address), Some(region), _) => Ok(Self { region, address, access }),
+            // Only signatures and the usual address name a region.
+            (Some(address), None, Access::Bearer(_)) => Ok(Self { region: String::new(), address, access }),
+            (None, Some(region), _) => {
+                let address = format!("https://bedrock-runtime.{region}.amazonaws.com");
+                Ok(Self { region, address, access })
+            }
+            (_, None, _) => Err(NoPlace::Region),
         }
     }
 }

@@ -49,6 +49,12 @@ impl Bedrock {
         Self { name: name.to_owned(), base: base.clone(), line: line(door, region, access) }
     }
 
+    /// Signs otherwise than by the account's keys and the clock.
+    pub fn with_signer(mut self, signer: Signer) -> Self {
+        self.line.sign = Some(Arc::new(signer));
+        self
+    }
+
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         self.line.timeouts = timeouts;
         self

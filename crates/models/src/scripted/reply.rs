@@ -30,7 +30,8 @@ pub(super) enum Ending {
 }
 
 impl Reply {
-    fn new(status: u16, media_type: &str) -> Self {
+    /// An answer with no body yet.
+    pub fn new(status: u16, media_type: &str) -> Self {
         Self {
             status,
             headers: vec![("content-type".to_owned(), media_type.to_owned())],

@@ -2,6 +2,7 @@
 //! against the scripted upstream.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bedrock;
 mod corpus;
 mod decode;
 mod demo;
