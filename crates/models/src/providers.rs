@@ -9,8 +9,10 @@ use toolyard_egress::{Door, EgressError, Target};
 
 use crate::demo::Demo;
 use crate::error::ModelError;
+use crate::gemini::Gemini;
 use crate::model::Model;
 use crate::openai::OpenAi;
+use crate::responses::Responses;
 
 /// Which wire a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -21,6 +23,9 @@ pub enum ProviderKind {
     /// Chat completions.
     #[serde(rename = "openai")]
     OpenAi,
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
+    Gemini,
 }
 
 /// One provider as the operator wrote it.
@@ -56,14 +61,17 @@ impl Providers {
             if providers.by_name.contains_key(&name) {
                 return Err(BadProvider::Twice(name));
             }
+            let at = |vendor: &str| {
+                Target::parse(base_url.as_deref().unwrap_or(vendor))
+                    .map_err(|cause| BadProvider::Address { name: name.clone(), cause })
+            };
+            let door = door.clone();
+            #[rustfmt::skip]
             let model: Arc<dyn Model> = match kind {
                 ProviderKind::Demo => Arc::new(Demo::new(&name)),
-                ProviderKind::OpenAi => {
-                    let address = base_url.as_deref().unwrap_or(OpenAi::BASE_URL);
-                    let target = Target::parse(address)
-                        .map_err(|cause| BadProvider::Address { name: name.clone(), cause })?;
-                    Arc::new(OpenAi::new(&name, door.clone(), &target, api_key))
-                }
+                ProviderKind::OpenAi => Arc::new(OpenAi::new(&name, door, &at(OpenAi::BASE_URL)?, api_key)),
+                ProviderKind::OpenAiResponses => Arc::new(Responses::new(&name, door, &at(Responses::BASE_URL)?, api_key)),
+                ProviderKind::Gemini => Arc::new(Gemini::new(&name, door, &at(Gemini::BASE_URL)?, api_key)),
             };
             providers.insert(&name, model);
         }
