@@ -14,14 +14,22 @@ pub mod bedrock;
 mod chunk;
 pub mod demo;
 mod error;
+mod files;
+pub mod gemini;
+mod lenient;
 mod model;
 mod names;
 pub mod openai;
+mod order;
+mod pairs;
+pub mod provider_id;
 mod providers;
 mod request;
+pub mod responses;
 mod retry;
 #[cfg(feature = "scripted")]
 pub mod scripted;
+mod sse;
 pub mod wire;
 
 pub use chunk::Chunk;
@@ -31,3 +39,4 @@ pub use names::{ALIAS_CHARS, Names};
 pub use providers::{BadProvider, ProviderKind, ProviderSettings, Providers};
 pub use request::{ChatTurn, OfferedTool, OutputSchema, PastCall, PastResult, Request};
 pub use retry::Retry;
+pub use sse::{Listen, SseDecoder};

@@ -9,8 +9,10 @@ use toolyard_egress::{Door, EgressError, Target};
 
 use crate::demo::Demo;
 use crate::error::ModelError;
+use crate::gemini::Gemini;
 use crate::model::Model;
 use crate::openai::OpenAi;
+use crate::responses::Responses;
 
 /// Which wire a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -21,6 +23,9 @@ pub enum ProviderKind {
     /// Chat completions.
     #[serde(rename = "openai")]
     OpenAi,
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
+    Gemini,
     /// Converse. Keys and region come from the environment.
     Bedrock,
 }
@@ -60,14 +65,17 @@ impl Providers {
             if providers.by_name.contains_key(&name) {
                 return Err(BadProvider::Twice(name));
             }
+            let at = |vendor: &str| {
+                Target::parse(base_url.as_deref().unwrap_or(vendor))
+                    .map_err(|cause| BadProvider::Address { name: name.clone(), cause })
+            };
+            let door = door.clone();
+            #[rustfmt::skip]
             let model: Arc<dyn Model> = match kind {
                 ProviderKind::Demo => Arc::new(Demo::new(&name)),
-                ProviderKind::OpenAi => {
-                    let address = base_url.as_deref().unwrap_or(OpenAi::BASE_URL);
-                    let target = Target::parse(address)
-                        .map_err(|cause| BadProvider::Address { name: name.clone(), cause })?;
-                    Arc::new(OpenAi::new(&name, door.clone(), &target, api_key))
-                }
+                ProviderKind::OpenAi => Arc::new(OpenAi::new(&name, door, &at(OpenAi::BASE_URL)?, api_key)),
+                ProviderKind::OpenAiResponses => Arc::new(Responses::new(&name, door, &at(Responses::BASE_URL)?, api_key)),
+                ProviderKind::Gemini => Arc::new(Gemini::new(&name, door, &at(Gemini::BASE_URL)?, api_key)),
                 ProviderKind::Bedrock => bedrock(&name, base_url, api_key, door)?,
             };
             providers.insert(&name, model);
@@ -97,14 +105,14 @@ fn bedrock(
     name: &str,
     base_url: Option<String>,
     api_key: Option<SecretString>,
-    door: &Door,
+    door: Door,
 ) -> Result<Arc<dyn Model>, BadProvider> {
     use crate::bedrock::{Bedrock, Place};
     let place = Place::find(|variable| std::env::var(variable).ok(), base_url, api_key)
         .map_err(|why| BadProvider::Missing { name: name.to_owned(), why: why.to_string() })?;
     let target = Target::parse(&place.address)
         .map_err(|cause| BadProvider::Address { name: name.to_owned(), cause })?;
-    Ok(Arc::new(Bedrock::new(name, door.clone(), &target, &place.region, place.access)))
+    Ok(Arc::new(Bedrock::new(name, door, &target, &place.region, place.access)))
 }
 
 #[cfg(not(feature = "bedrock"))]
@@ -112,7 +120,7 @@ fn bedrock(
     name: &str,
     _: Option<String>,
     _: Option<SecretString>,
-    _: &Door,
+    _: Door,
 ) -> Result<Arc<dyn Model>, BadProvider> {
     let why = "this build has no bedrock".to_owned();
     Err(BadProvider::Missing { name: name.to_owned(), why })

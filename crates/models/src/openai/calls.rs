@@ -7,9 +7,10 @@
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::wire::{CallPiece, filled};
+use super::wire::CallPiece;
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
+use crate::lenient::filled;
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {

@@ -7,9 +7,10 @@ use toolyard_protocol::sse::{SseEvent, SseSplitter};
 
 use super::calls::Calls;
 use super::fault;
-use super::wire::{Annotation, Choice, Delta, Piece, Text, filled};
+use super::wire::{Annotation, Choice, Delta, Piece};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
+use crate::lenient::{Text, filled};
 use crate::wire::{Decode, EVENT_BYTES, Refusal, parse};
 
 /// Reads one reply.

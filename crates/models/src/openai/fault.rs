@@ -8,7 +8,7 @@ use crate::error::{Detail, ModelError};
 use crate::wire::parse;
 
 /// An answer that is no success.
-pub(super) fn of_status(status: u16, retry_after: Option<Duration>, body: &str) -> ModelError {
+pub(crate) fn of_status(status: u16, retry_after: Option<Duration>, body: &str) -> ModelError {
     let error = parse(body);
     let detail = Detail::new(format!("status {status}: {body}"));
     match status {
@@ -26,7 +26,7 @@ pub(super) fn of_status(status: u16, retry_after: Option<Duration>, body: &str) 
 }
 
 /// An error that came as an event of a stream that began well.
-pub(super) fn in_stream(error: &Value) -> ModelError {
+pub(crate) fn in_stream(error: &Value) -> ModelError {
     let numbered = ["code", "status"].iter().find_map(|name| match &error[*name] {
         Value::Number(n) => n.as_u64().and_then(|n| u16::try_from(n).ok()),
         Value::String(s) => s.parse().ok(),

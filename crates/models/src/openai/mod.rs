@@ -6,7 +6,7 @@
 mod calls;
 mod decode;
 mod encode;
-mod fault;
+pub(crate) mod fault;
 mod wire;
 
 use secrecy::SecretString;

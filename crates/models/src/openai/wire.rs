@@ -4,10 +4,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, de};
 use serde_json::Value;
 use toolyard_protocol::run::Usage;
+
+use crate::lenient::Text;
 
 /// One event of a stream, or a whole reply: they differ only in `delta` and
 /// `message`.
@@ -113,71 +115,6 @@ impl Tokens {
             cache_write_tokens: 0,
         }
     }
-}
-
-/// Text, or a list of text parts. Anything else reads as nothing.
-pub(super) struct Text<'a>(pub Cow<'a, str>);
-
-impl Text<'_> {
-    pub(super) fn filled(&self) -> Option<&str> {
-        Some(self.0.as_ref()).filter(|text| !text.is_empty())
-    }
-}
-
-/// The text of an optional field, if there is any.
-pub(super) fn filled<'t>(text: &'t Option<Text<'_>>) -> Option<&'t str> {
-    text.as_ref().and_then(Text::filled)
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor)
-    }
-}
-
-struct TextVisitor;
-
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Text<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("text")
-    }
-    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Text(Cow::Borrowed(text)))
-    }
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Text(Cow::Owned(text.to_owned())))
-    }
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Text(Cow::Borrowed("")))
-    }
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Text(Cow::Borrowed("")))
-    }
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Text(Cow::Borrowed("")))
-    }
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Text(Cow::Borrowed("")))
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Text(Cow::Borrowed("")))
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-        let mut whole = String::new();
-        while let Some(part) = parts.next_element::<TextPart<'de>>()? {
-            whole.push_str(filled(&part.text).unwrap_or_default());
-        }
-        Ok(Text(Cow::Owned(whole)))
-    }
-}
-
-#[derive(Deserialize)]
-struct TextPart<'a> {
-    #[serde(borrow)]
-    text: Option<Text<'a>>,
 }
 
 /// A call's arguments: a piece of JSON text, or an object from servers that

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use toolyard_models::wire::{Decode, Encoded};
-use toolyard_models::{ChatTurn, Chunk, ModelError, PastCall, PastResult, Request, bedrock, openai};
+use toolyard_models::{ChatTurn, Chunk, ModelError, PastCall, PastResult, Request, bedrock, gemini, openai, responses};
 use toolyard_protocol::guarded::Guarded;
 use toolyard_protocol::ids::CallId;
 use toolyard_protocol::message::Part;
@@ -23,13 +23,27 @@ pub(crate) struct Vendor {
     pub encode: fn(Request) -> Encoded,
 }
 
-pub(crate) const VENDORS: [Vendor; 2] = [
+pub(crate) const VENDORS: [Vendor; 4] = [
     Vendor {
         name: "openai-chat",
         suffix: "sse",
         model: "gpt-5",
         decode: read::<openai::Decoder>,
         encode: openai::encode,
+    },
+    Vendor {
+        name: "openai-responses",
+        suffix: "sse",
+        model: "gpt-5",
+        decode: read::<responses::Decoder>,
+        encode: responses::encode,
+    },
+    Vendor {
+        name: "gemini",
+        suffix: "sse",
+        model: "gemini-2.5-flash",
+        decode: read::<gemini::Decoder>,
+        encode: gemini::encode,
     },
     Vendor {
         name: "bedrock",

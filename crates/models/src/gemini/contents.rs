@@ -1,0 +1,199 @@
+//! The conversation as the vendor's contents: turns of `user` and `model` by
+//! turns, each a list of parts.
+
+use serde_json::{Map, Value, json};
+use toolyard_protocol::message::Part;
+
+use super::WIRE;
+use super::version::Version;
+use crate::files::{FileBody, body_of, in_words};
+use crate::names::Names;
+use crate::order::{Placed, interleave};
+use crate::pairs::paired;
+use crate::request::{ChatTurn, PastCall, PastResult};
+
+/// The vendor's word for a call that it did not sign itself.
+const UNSIGNED: &str = "skip_thought_signature_validator";
+
+pub(super) fn contents(turns: Vec<ChatTurn>, names: &Names, version: Version) -> Vec<Value> {
+    let mut contents = Contents::default();
+    // The vendor's ids of the calls whose results come next.
+    let mut ids: Vec<Option<Value>> = Vec::new();
+    for turn in paired(turns) {
+        match turn {
+            ChatTurn::User { parts, name: _ } => {
+                contents.add("user", parts.into_iter().filter_map(user_part));
+            }
+            ChatTurn::Assistant { parts, calls } => {
+                ids = calls
+                    .iter()
+                    .map(|call| own(&call.metadata).and_then(|kept| kept.get("id").cloned()))
+                    .collect();
+                contents.add("model", reply(parts, calls, names, version));
+            }
+            ChatTurn::ToolResults(results) => {
+                let ids = std::mem::take(&mut ids).into_iter().chain(std::iter::repeat(None));
+                contents.add(
+                    "user",
+                    results.into_iter().zip(ids).map(|(result, id)| past_result(result, id, names)),
+                );
+            }
+            // The wire has no such turn.
+            ChatTurn::System(text) => contents.add("user", [json!({ "text": format!("[system] {text}") })]),
+        }
+    }
+    contents.0
+}
+
+#[derive(Default)]
+struct Contents(Vec<Value>);
+
+impl Contents {
+    /// Adds to the last turn if it has the same role.
+    fn add(&mut self, role: &str, parts: impl IntoIterator<Item = Value>) {
+        let parts: Vec<Value> = parts.into_iter().collect();
+        if parts.is_empty() {
+            return;
+        }
+        // The vendor wants the first word from the user.
+        if self.0.is_empty() && role == "model" {
+            self.0.push(json!({ "role": "user", "parts": [{ "text": "…" }] }));
+        }
+        if let Some(last) = self.0.last_mut()
+            && last["role"] == role
+            && let Some(before) = last["parts"].as_array_mut()
+        {
+            before.extend(parts);
+            return;
+        }
+        self.0.push(json!({ "role": role, "parts": parts }));
+    }
+}
+
+/// A past reply of the model.
+fn reply(parts: Vec<Part>, calls: Vec<PastCall>, names: &Names, version: Version) -> Vec<Value> {
+    let mut said = Said::default();
+    for part in parts {
+        match part {
+            Part::Text { text } => said.text.push_str(&text),
+            Part::Reasoning { text, metadata } => {
+                if let Some((at, signature)) = metadata.shown().and_then(own).and_then(signature_of) {
+                    said.end_text(None);
+                    let value = json!({ "text": text, "thought": true, "thoughtSignature": signature });
+                    said.parts.push(Placed { at, value });
+                }
+            }
+            Part::Opaque { value } => {
+                if let Some(kept) = value.shown().and_then(own) {
+                    said.give_back(kept);
+                }
+            }
+            Part::File { .. }
+            | Part::Source { .. }
+            | Part::ToolCall { .. }
+            | Part::ToolResult { .. }
+            | Part::Data { .. } => {}
+        }
+    }
+    said.end_text(None);
+    let foreign = version.is_at_least(3, 0) && calls.iter().all(|call| own(&call.metadata).is_none());
+    let mut calls: Vec<Placed> = calls.into_iter().map(|call| past_call(call, names)).collect();
+    // Newer models refuse calls of another model unless the first one says so.
+    if let (true, Some(first)) = (foreign, calls.first_mut()) {
+        first.value["thoughtSignature"] = Value::from(UNSIGNED);
+    }
+    interleave(said.parts, calls)
+}
+
+#[derive(Default)]
+struct Said {
+    parts: Vec<Placed>,
+    /// Text that no part holds yet.
+    text: String,
+}
+
+impl Said {
+    fn give_back(&mut self, kept: &Map<String, Value>) {
+        if let Some(part) = kept.get("part") {
+            self.end_text(None);
+            let at = kept.get("at").and_then(Value::as_u64);
+            self.parts.push(Placed { at, value: part.clone() });
+        } else if let Some((at, signature)) = signature_of(kept) {
+            let chars = kept.get("chars").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+            // The signature covers the end of the text, which may be nothing.
+            let signed = self.take_end(chars.unwrap_or(0));
+            self.end_text(None);
+            self.parts.push(Placed { at, value: json!({ "text": signed, "thoughtSignature": signature }) });
+        }
+    }
+
+    /// So many characters from the end of the text; none if it is shorter.
+    fn take_end(&mut self, chars: usize) -> String {
+        let count = self.text.chars().count();
+        let Some(before) = count.checked_sub(chars) else { return String::new() };
+        let start = self.text.char_indices().nth(before).map_or(self.text.len(), |(at, _)| at);
+        self.text.split_off(start)
+    }
+
+    fn end_text(&mut self, at: Option<u64>) {
+        if !self.text.is_empty() {
+            self.parts.push(Placed { at, value: json!({ "text": std::mem::take(&mut self.text) }) });
+        }
+    }
+}
+
+/// This wire's part of metadata.
+fn own(metadata: &Value) -> Option<&Map<String, Value>> {
+    metadata.get(WIRE)?.as_object()
+}
+
+fn signature_of(kept: &Map<String, Value>) -> Option<(Option<u64>, Value)> {
+    let signature = kept.get("thoughtSignature")?.clone();
+    Some((kept.get("at").and_then(Value::as_u64), signature))
+}
+
+fn past_call(PastCall { id: _, name, args, metadata }: PastCall, names: &Names) -> Placed {
+    let kept = own(&metadata);
+    // Arguments that are no object never reached the tool.
+    let args = if args.is_object() { args } else { json!({}) };
+    let mut call = json!({ "name": names.alias(&name), "args": args });
+    if let Some(id) = kept.and_then(|kept| kept.get("id")) {
+        call["id"] = id.clone();
+    }
+    let mut value = json!({ "functionCall": call });
+    if let Some(signature) = kept.and_then(|kept| kept.get("thoughtSignature")) {
+        value["thoughtSignature"] = signature.clone();
+    }
+    Placed { at: kept.and_then(|kept| kept.get("at")).and_then(Value::as_u64), value }
+}
+
+fn past_result(result: PastResult, id: Option<Value>, names: &Names) -> Value {
+    let PastResult { call: _, name, content, is_error } = result;
+    let field = if is_error { "error" } else { "output" };
+    let mut response = json!({ "name": names.alias(&name), "response": { field: content } });
+    if let Some(id) = id {
+        response["id"] = id;
+    }
+    json!({ "functionResponse": response })
+}
+
+fn user_part(part: Part) -> Option<Value> {
+    match part {
+        Part::Text { text } => (!text.is_empty()).then(|| json!({ "text": text })),
+        Part::File { media_type, file: _, url, name } => Some(match body_of(&media_type, url.as_deref()) {
+            FileBody::Inline { media_type, base64 } => {
+                json!({ "inlineData": { "mimeType": media_type, "data": base64 } })
+            }
+            FileBody::Address(url) => json!({ "fileData": { "mimeType": media_type, "fileUri": url } }),
+            FileBody::Nowhere => {
+                json!({ "text": in_words(&media_type, name.as_deref(), url.as_deref()) })
+            }
+        }),
+        Part::Reasoning { .. }
+        | Part::Source { .. }
+        | Part::ToolCall { .. }
+        | Part::ToolResult { .. }
+        | Part::Data { .. }
+        | Part::Opaque { .. } => None,
+    }
+}

@@ -1,0 +1,159 @@
+//! The request in the vendor's words.
+
+use serde_json::{Map, Value, json};
+use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
+
+use super::contents::contents;
+use super::schema;
+use super::version::Version;
+use crate::names::Names;
+use crate::request::{OfferedTool, OutputSchema, Request};
+use crate::wire::{Encoded, LeftOut};
+
+/// The body of a streamed request. `provider_options.gemini` is merged last:
+/// its fields replace ours, those of `generationConfig` one by one, and a
+/// `null` removes one. Its `google_search` offers the vendor's own search:
+/// `true`, or the settings of that tool.
+pub fn encode(request: Request) -> Encoded {
+    let names = Names::of(&request);
+    let version = Version::of(&request.model);
+    let mut options = match request.provider_options.and_then(|mut all| all.remove("gemini")) {
+        Some(Value::Object(options)) => options,
+        Some(_) | None => Map::new(),
+    };
+    let search = options.remove("google_search").and_then(google_search);
+    let mut left_out = Vec::new();
+    let functions: Vec<Value> =
+        request.tools.into_iter().filter_map(|offered| function(offered, &names, &mut left_out)).collect();
+
+    let mut body = Map::new();
+    let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
+    put("contents", Value::from(contents(request.turns, &names, version)));
+    if let Some(text) = request.system.filter(|text| !text.is_empty()) {
+        put("systemInstruction", json!({ "parts": [{ "text": text }] }));
+    }
+    if let Some(settings) = tool_config(&functions, search.is_some(), request.tool_choice, version) {
+        put("toolConfig", settings);
+    }
+    let mut tools: Vec<Value> = search.into_iter().collect();
+    if !functions.is_empty() {
+        tools.insert(0, json!({ "functionDeclarations": functions }));
+    }
+    if !tools.is_empty() {
+        put("tools", Value::from(tools));
+    }
+
+    let mut config = Map::new();
+    if let Some(temperature) = request.temperature {
+        config.insert("temperature".to_owned(), Value::from(temperature));
+    }
+    if let Some(tokens) = request.max_output_tokens {
+        config.insert("maxOutputTokens".to_owned(), Value::from(tokens));
+    }
+    if let Some(reasoning) = request.reasoning.filter(|r| r.enabled) {
+        config.insert("thinkingConfig".to_owned(), thinking(&reasoning, version));
+    }
+    if let Some(output) = request.output {
+        config.extend(form(output, version));
+    }
+    if let Some(Value::Object(theirs)) = options.remove("generationConfig") {
+        merge(&mut config, theirs);
+    }
+    if !config.is_empty() {
+        put("generationConfig", Value::Object(config));
+    }
+    merge(&mut body, options);
+    Encoded { body: Value::Object(body), names, left_out }
+}
+
+fn merge(ours: &mut Map<String, Value>, theirs: Map<String, Value>) {
+    for (name, value) in theirs {
+        match value {
+            Value::Null => ours.remove(&name),
+            value => ours.insert(name, value),
+        };
+    }
+}
+
+fn function(offered: OfferedTool, names: &Names, left_out: &mut Vec<LeftOut>) -> Option<Value> {
+    let OfferedTool { name, description, schema } = offered;
+    let mut function = json!({ "name": names.alias(&name), "description": description });
+    match schema::parameters(&schema) {
+        Ok(Some(parameters)) => function["parameters"] = parameters,
+        // The vendor wants no schema at all for a tool without arguments.
+        Ok(None) => {}
+        Err(reason) => {
+            left_out.push(LeftOut { name, reason });
+            return None;
+        }
+    }
+    Some(function)
+}
+
+fn google_search(setting: Value) -> Option<Value> {
+    match setting {
+        Value::Bool(true) => Some(json!({ "googleSearch": {} })),
+        Value::Object(settings) => Some(json!({ "googleSearch": settings })),
+        _ => None,
+    }
+}
+
+fn tool_config(functions: &[Value], search: bool, choice: ToolChoice, version: Version) -> Option<Value> {
+    if functions.is_empty() {
+        return None;
+    }
+    let mode = match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::Required => Some("ANY"),
+        ToolChoice::None => Some("NONE"),
+    };
+    let mut settings = Map::new();
+    if let Some(mode) = mode {
+        settings.insert("functionCallingConfig".to_owned(), json!({ "mode": mode }));
+    }
+    // Older models refuse both kinds of tools together in any case.
+    if search && version.is_at_least(3, 0) {
+        settings.insert("includeServerSideToolInvocations".to_owned(), Value::from(true));
+    }
+    (!settings.is_empty()).then_some(Value::Object(settings))
+}
+
+/// Newer models know levels, older ones a budget of tokens.
+fn thinking(reasoning: &Reasoning, version: Version) -> Value {
+    let mut settings = json!({ "includeThoughts": reasoning.include_thoughts.unwrap_or(true) });
+    match (reasoning.budget_tokens, reasoning.effort) {
+        (Some(tokens), _) => settings["thinkingBudget"] = Value::from(tokens),
+        (None, Some(effort)) if version.is_at_least(3, 0) => {
+            settings["thinkingLevel"] = Value::from(match effort {
+                ReasoningEffort::None | ReasoningEffort::Minimal => "minimal",
+                ReasoningEffort::Low => "low",
+                ReasoningEffort::Medium => "medium",
+                ReasoningEffort::High | ReasoningEffort::XHigh => "high",
+            });
+        }
+        (None, Some(effort)) => {
+            settings["thinkingBudget"] = Value::from(match effort {
+                ReasoningEffort::None => 0,
+                ReasoningEffort::Minimal => 512,
+                ReasoningEffort::Low => 1024,
+                ReasoningEffort::Medium => 8192,
+                // The most that every model of that time takes.
+                ReasoningEffort::High | ReasoningEffort::XHigh => 24_576,
+            });
+        }
+        (None, None) => {}
+    }
+    settings
+}
+
+/// Newer models take a JSON Schema as it is, older ones the vendor's own.
+fn form(OutputSchema { name: _, schema, strict: _ }: OutputSchema, version: Version) -> Map<String, Value> {
+    let mut form = Map::new();
+    form.insert("responseMimeType".to_owned(), Value::from("application/json"));
+    if version.is_at_least(2, 5) {
+        form.insert("responseJsonSchema".to_owned(), schema);
+    } else if let Ok(Some(schema)) = schema::parameters(&schema) {
+        form.insert("responseSchema".to_owned(), schema);
+    }
+    form
+}

@@ -1,0 +1,241 @@
+//! Events in, chunks out. A reply is a list of items: thoughts, messages,
+//! calls, and searches on the vendor's side. Each streams, then comes whole;
+//! what did not stream is told from the whole item.
+
+use serde_json::{Map, Value, json};
+use toolyard_protocol::run::{FinishReason, Usage};
+use toolyard_protocol::sse::SseEvent;
+
+use super::calls::Calls;
+use super::speech::Speech;
+use super::wire::{Body, Event};
+use super::{WIRE, fault};
+use crate::chunk::Chunk;
+use crate::error::{Detail, ModelError};
+use crate::lenient::filled;
+use crate::sse::{Listen, SseDecoder};
+use crate::wire::Refusal;
+
+/// Reads one reply.
+pub type Decoder = SseDecoder<Listener>;
+
+/// Understands the events of one reply.
+#[derive(Debug, Default)]
+pub struct Listener {
+    speech: Speech,
+    calls: Calls,
+    /// Items that were told.
+    items: u64,
+    facts: Map<String, Value>,
+    usage: Option<Usage>,
+    finish: Option<FinishReason>,
+    done: bool,
+}
+
+impl Listen for Listener {
+    fn hear(&mut self, event: &SseEvent, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        let data = event.data.trim();
+        if data == "[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        let named = event.event.as_deref().unwrap_or_default();
+        match serde_json::from_str::<Event<'_>>(data) {
+            Ok(event) => {
+                let kind = filled(&event.kind).unwrap_or(named).to_owned();
+                if kind == "error" || (kind.is_empty() && event.error.is_some()) {
+                    return Err(fault::in_stream(data));
+                }
+                self.take(&kind, event, out)
+            }
+            Err(_) if named == "error" => Err(fault::in_stream(data)),
+            Err(why) if concerns_us(named, data) => {
+                Err(ModelError::Unreadable { detail: Detail::new(format!("{why} in: {data}")) })
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn hear_whole(&mut self, body: &str, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        match serde_json::from_str::<Body>(body) {
+            Ok(body) => self.ends(body, out),
+            Err(why) => Err(ModelError::Unreadable { detail: Detail::new(format!("{why} in: {body}")) }),
+        }
+    }
+
+    fn close(&mut self, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        let Some(reason) = self.finish else {
+            return Err(ModelError::Cut { detail: Detail::new("no end of the response") });
+        };
+        self.done = true;
+        let has_calls = !self.calls.is_empty();
+        self.calls.finish(out)?;
+        if !self.facts.is_empty() {
+            out.push(Chunk::Metadata { value: Value::Object(std::mem::take(&mut self.facts)) });
+        }
+        if let Some(usage) = self.usage {
+            out.push(Chunk::Usage { usage });
+        }
+        let calls_end_it = has_calls && reason == FinishReason::Stop;
+        out.push(Chunk::Finish { reason: if calls_end_it { FinishReason::ToolCalls } else { reason } });
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn is_whole(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn refused(refusal: &Refusal) -> ModelError {
+        fault::refused(refusal)
+    }
+}
+
+impl Listener {
+    fn take(&mut self, kind: &str, event: Event<'_>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        let at = event.output_index.unwrap_or(self.items);
+        let part = (at, event.content_index.unwrap_or(0));
+        match kind {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                if let Some(text) = filled(&event.delta) {
+                    self.speech.says(part, text, out);
+                }
+            }
+            "response.output_text.done" => self.speech.said(part, filled(&event.text), out),
+            "response.refusal.done" => self.speech.said(part, filled(&event.refusal), out),
+            "response.output_text.annotation.added" => {
+                if let Some(annotation) = event.annotation {
+                    self.speech.cites(part, annotation, out);
+                }
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                let index = event.summary_index.or(event.content_index).unwrap_or(0);
+                if let Some(text) = filled(&event.delta) {
+                    self.speech.thinks((at, index), text, out);
+                }
+            }
+            "response.function_call_arguments.delta" => {
+                let piece = filled(&event.delta).unwrap_or_default();
+                self.calls.grows(filled(&event.item_id), at, piece, out);
+            }
+            "response.function_call_arguments.done" => {
+                let whole = filled(&event.arguments).unwrap_or_default();
+                self.calls.completes(filled(&event.item_id), at, whole, out);
+            }
+            "response.output_item.added" => {
+                if let Some(item) = event.item
+                    && item["type"] == "function_call"
+                {
+                    self.calls.starts(at, &item, out);
+                }
+            }
+            "response.output_item.done" => {
+                if let Some(item) = event.item {
+                    self.take_item(at, item, out);
+                }
+            }
+            "response.created" | "response.in_progress" | "response.queued" => {
+                if let Some(body) = event.response {
+                    self.note(&body);
+                }
+            }
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                let mut body = event.response.unwrap_or_default();
+                let status = kind.trim_start_matches("response.");
+                body.status.get_or_insert_with(|| status.to_owned());
+                self.ends(body, out)?;
+                self.done = true;
+            }
+            // Progress of searches and parts; what matters comes with the item.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A whole item. What it streamed already is not told again.
+    fn take_item(&mut self, at: u64, item: Value, out: &mut Vec<Chunk>) {
+        self.items = self.items.max(at + 1);
+        match item["type"].as_str() {
+            None => {}
+            Some("message") => self.speech.message(at, &item, out),
+            Some("reasoning") => {
+                self.speech.thought(at, &item, out);
+                if may_return(&item) {
+                    let value = json!({ WIRE: { "at": at, "item": item } });
+                    out.push(Chunk::ReasoningMetadata { value });
+                }
+            }
+            Some("function_call") => self.calls.ends(at, item, out),
+            Some(_) => out.push(Chunk::Opaque { value: json!({ WIRE: { "at": at, "item": item } }) }),
+        }
+    }
+
+    /// The end of the reply.
+    fn ends(&mut self, body: Body, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        self.note(&body);
+        if let Some(error) = body.error {
+            return Err(fault::of_error(&error));
+        }
+        if self.items == 0 && self.calls.is_empty() && self.speech.is_silent() {
+            for (at, item) in (0..).zip(body.output.into_iter().flatten()) {
+                self.take_item(at, item, out);
+            }
+        }
+        let why = body.incomplete_details.and_then(|details| details.reason);
+        self.usage = body.usage.map(|tokens| tokens.usage()).or(self.usage);
+        self.finish = match body.status.as_deref() {
+            Some("completed") => Some(FinishReason::Stop),
+            Some("incomplete") => Some(match why.as_deref() {
+                Some("max_output_tokens") => FinishReason::Length,
+                Some("content_filter") => FinishReason::ContentFilter,
+                Some(_) | None => FinishReason::Other,
+            }),
+            Some("failed") => return Err(fault::of_error(&Value::Null)),
+            // Stopped by somebody else, or no reply at all.
+            Some(_) | None => None,
+        };
+        Ok(())
+    }
+
+    /// Keeps a fact about the reply; several events repeat it.
+    fn note(&mut self, body: &Body) {
+        for (name, value) in [("id", &body.id), ("model", &body.model)] {
+            if let Some(value) = value
+                && !self.facts.contains_key(name)
+            {
+                self.facts.insert(name.to_owned(), Value::from(value.as_str()));
+            }
+        }
+    }
+}
+
+/// The vendor keeps nothing for us, so it knows a thought again only by its
+/// content.
+fn may_return(thought: &Value) -> bool {
+    let sealed = thought["encrypted_content"].as_str().is_some_and(|text| !text.is_empty());
+    sealed || thought["content"].as_array().is_some_and(|parts| !parts.is_empty())
+}
+
+/// An event that cannot be read is an error only if it is one that we need.
+fn concerns_us(named: &str, data: &str) -> bool {
+    match serde_json::from_str::<Value>(data) {
+        Err(_) => named.is_empty() || named.starts_with("response."),
+        Ok(Value::Object(event)) => match event.get("type").and_then(Value::as_str) {
+            None => true,
+            Some(kind) => NEEDED.contains(&kind),
+        },
+        Ok(_) => true,
+    }
+}
+
+const NEEDED: [&str; 6] = [
+    "response.output_text.delta",
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.function_call_arguments.delta",
+    "response.completed",
+    "response.incomplete",
+];
