@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use toolyard_models::wire::{Decode, Encoded};
-use toolyard_models::{ChatTurn, Chunk, ModelError, PastCall, PastResult, Request, bedrock, gemini, openai, responses};
+use toolyard_models::{
+    ChatTurn, Chunk, ModelError, PastCall, PastResult, Request, bedrock, gemini, openai, responses,
+};
 use toolyard_protocol::guarded::Guarded;
 use toolyard_protocol::ids::CallId;
 use toolyard_protocol::message::Part;
