@@ -11,11 +11,14 @@
 
 #[cfg(feature = "bedrock")]
 pub mod bedrock;
+mod call_error;
 mod chunk;
 pub mod demo;
+pub mod embed;
 mod error;
 mod files;
 pub mod gemini;
+pub mod images;
 mod lenient;
 mod model;
 mod names;
@@ -32,8 +35,11 @@ pub mod scripted;
 mod sse;
 pub mod wire;
 
+pub use call_error::CallError;
 pub use chunk::Chunk;
+pub use embed::{Embed, EmbedRequest, Embedded, Purpose};
 pub use error::{Detail, ModelError};
+pub use images::{Image, ImageRequest, Images};
 pub use model::{Model, ModelStream};
 pub use names::{ALIAS_CHARS, Names};
 pub use providers::{BadProvider, ProviderKind, ProviderSettings, Providers};

@@ -66,7 +66,7 @@ impl Bedrock {
     }
 }
 
-fn line(door: Door, region: &str, access: Access) -> Line {
+pub(crate) fn line(door: Door, region: &str, access: Access) -> Line {
     let mut line = Line::new(door);
     match access {
         Access::Bearer(key) => line.with_bearer(Some(key)),

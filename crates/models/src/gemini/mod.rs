@@ -74,7 +74,7 @@ impl Model for Gemini {
 
 /// The model's place below the base. A name is part of an address here, so it
 /// must not lead anywhere else.
-fn path_of(model: &str) -> Option<String> {
+pub(crate) fn path_of(model: &str) -> Option<String> {
     let (folder, name) = model.split_once('/').unwrap_or(("models", model));
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let plain = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(fits);

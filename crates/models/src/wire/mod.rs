@@ -7,6 +7,7 @@
 
 mod fault;
 mod line;
+mod once;
 mod session;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ use crate::names::Names;
 pub(crate) use fault::parse;
 pub(crate) use line::{Ask, stream};
 pub use line::{Attempt, Line, Sign};
+pub(crate) use once::ask;
 
 /// Bytes of one event of a stream.
 pub const EVENT_BYTES: usize = 4 << 20;

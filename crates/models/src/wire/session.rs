@@ -217,7 +217,7 @@ fn told(left_out: &[LeftOut]) -> Value {
     left_out.iter().map(|LeftOut { name, reason }| json!({ "name": name, "reason": reason })).collect()
 }
 
-async fn refusal(mut answer: Answer) -> Refusal {
+pub(super) async fn refusal(mut answer: Answer) -> Refusal {
     let body = answer.body.peek(REFUSAL_BYTES).await;
     Refusal {
         status: answer.status,
