@@ -2,6 +2,7 @@
 //! against the scripted upstream.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod abroad;
 mod decode;
 mod demo;
 mod encode;
