@@ -32,6 +32,7 @@ pub mod responses;
 mod retry;
 #[cfg(feature = "scripted")]
 pub mod scripted;
+mod skills;
 mod sse;
 pub mod wire;
 

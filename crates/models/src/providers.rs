@@ -8,11 +8,14 @@ use serde::Deserialize;
 use toolyard_egress::{Door, EgressError, Target};
 
 use crate::demo::Demo;
-use crate::error::ModelError;
+use crate::embed::Embed;
+use crate::error::{Detail, ModelError};
 use crate::gemini::Gemini;
+use crate::images::Images;
 use crate::model::Model;
 use crate::openai::OpenAi;
 use crate::responses::Responses;
+use crate::skills::Skills;
 
 /// Which wire a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -52,10 +55,11 @@ pub enum BadProvider {
     Missing { name: String, why: String },
 }
 
-/// Name → model.
+/// Name → model, and what else the same vendor can do.
 #[derive(Debug, Clone, Default)]
 pub struct Providers {
     by_name: BTreeMap<String, Arc<dyn Model>>,
+    skills: BTreeMap<String, Skills>,
 }
 
 impl Providers {
@@ -65,6 +69,8 @@ impl Providers {
             if providers.by_name.contains_key(&name) {
                 return Err(BadProvider::Twice(name));
             }
+            let skills = Skills::open(&name, kind, base_url.as_deref(), api_key.as_ref(), door)?;
+            providers.skills.insert(name.clone(), skills);
             let at = |vendor: &str| {
                 Target::parse(base_url.as_deref().unwrap_or(vendor))
                     .map_err(|cause| BadProvider::Address { name: name.clone(), cause })
@@ -95,9 +101,27 @@ impl Providers {
         })
     }
 
+    /// The embeddings of a provider.
+    pub fn embed(&self, name: &str) -> Result<Arc<dyn Embed>, ModelError> {
+        self.get(name)?;
+        let embed = self.skills.get(name).and_then(|skills| skills.embed.clone());
+        embed.ok_or_else(|| unskilled(name, "embeddings"))
+    }
+
+    /// The pictures of a provider.
+    pub fn images(&self, name: &str) -> Result<Arc<dyn Images>, ModelError> {
+        self.get(name)?;
+        let images = self.skills.get(name).and_then(|skills| skills.images.clone());
+        images.ok_or_else(|| unskilled(name, "images"))
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
+}
+
+fn unskilled(name: &str, what: &str) -> ModelError {
+    ModelError::UnknownModel { detail: Detail::new(format!("provider {name} has no {what}")) }
 }
 
 #[cfg(feature = "bedrock")]
@@ -107,12 +131,21 @@ fn bedrock(
     api_key: Option<SecretString>,
     door: Door,
 ) -> Result<Arc<dyn Model>, BadProvider> {
-    use crate::bedrock::{Bedrock, Place};
-    let place = Place::find(|variable| std::env::var(variable).ok(), base_url, api_key)
+    let (target, place) = bedrock_place(name, base_url, api_key)?;
+    Ok(Arc::new(crate::bedrock::Bedrock::new(name, door, &target, &place.region, place.access)))
+}
+
+#[cfg(feature = "bedrock")]
+pub(crate) fn bedrock_place(
+    name: &str,
+    base_url: Option<String>,
+    api_key: Option<SecretString>,
+) -> Result<(Target, crate::bedrock::Place), BadProvider> {
+    let place = crate::bedrock::Place::find(|variable| std::env::var(variable).ok(), base_url, api_key)
         .map_err(|why| BadProvider::Missing { name: name.to_owned(), why: why.to_string() })?;
     let target = Target::parse(&place.address)
         .map_err(|cause| BadProvider::Address { name: name.to_owned(), cause })?;
-    Ok(Arc::new(Bedrock::new(name, door, &target, &place.region, place.access)))
+    Ok((target, place))
 }
 
 #[cfg(not(feature = "bedrock"))]

@@ -76,11 +76,13 @@ fn reply(parts: Vec<Part>, calls: Vec<PastCall>, names: &Names, version: Version
     for part in parts {
         match part {
             Part::Text { text } => said.text.push_str(&text),
-            Part::Reasoning { text, metadata } => {
-                if let Some((at, signature)) = metadata.shown().and_then(own).and_then(signature_of) {
-                    said.end_text(None);
-                    let value = json!({ "text": text, "thought": true, "thoughtSignature": signature });
-                    said.parts.push(Placed { at, value });
+            // Thoughts that nobody signed need not go back.
+            Part::Reasoning { mut text, metadata } => {
+                if let Some(kept) = metadata.shown().and_then(own).and_then(Signed::of) {
+                    said.end_text();
+                    let text = take_end(&mut text, kept.chars);
+                    let value = json!({ "text": text, "thought": true, "thoughtSignature": kept.signature });
+                    said.parts.push(Placed { at: kept.at, value });
                 }
             }
             Part::Opaque { value } => {
@@ -95,7 +97,7 @@ fn reply(parts: Vec<Part>, calls: Vec<PastCall>, names: &Names, version: Version
             | Part::Data { .. } => {}
         }
     }
-    said.end_text(None);
+    said.end_text();
     let foreign = version.is_at_least(3, 0) && calls.iter().all(|call| own(&call.metadata).is_none());
     let mut calls: Vec<Placed> = calls.into_iter().map(|call| past_call(call, names)).collect();
     // Newer models refuse calls of another model unless the first one says so.
@@ -115,41 +117,51 @@ struct Said {
 impl Said {
     fn give_back(&mut self, kept: &Map<String, Value>) {
         if let Some(part) = kept.get("part") {
-            self.end_text(None);
+            self.end_text();
             let at = kept.get("at").and_then(Value::as_u64);
             self.parts.push(Placed { at, value: part.clone() });
-        } else if let Some((at, signature)) = signature_of(kept) {
-            let chars = kept.get("chars").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
-            // The signature covers the end of the text, which may be nothing.
-            let signed = self.take_end(chars.unwrap_or(0));
-            self.end_text(None);
-            self.parts.push(Placed { at, value: json!({ "text": signed, "thoughtSignature": signature }) });
+        } else if let Some(kept) = Signed::of(kept) {
+            let text = take_end(&mut self.text, kept.chars);
+            self.end_text();
+            let value = json!({ "text": text, "thoughtSignature": kept.signature });
+            self.parts.push(Placed { at: kept.at, value });
         }
     }
 
-    /// So many characters from the end of the text; none if it is shorter.
-    fn take_end(&mut self, chars: usize) -> String {
-        let count = self.text.chars().count();
-        let Some(before) = count.checked_sub(chars) else { return String::new() };
-        let start = self.text.char_indices().nth(before).map_or(self.text.len(), |(at, _)| at);
-        self.text.split_off(start)
-    }
-
-    fn end_text(&mut self, at: Option<u64>) {
+    fn end_text(&mut self) {
         if !self.text.is_empty() {
-            self.parts.push(Placed { at, value: json!({ "text": std::mem::take(&mut self.text) }) });
+            self.parts.push(Placed { at: None, value: json!({ "text": std::mem::take(&mut self.text) }) });
         }
     }
+}
+
+/// A signature covers the end of a text, which may be nothing.
+struct Signed {
+    at: Option<u64>,
+    signature: Value,
+    chars: usize,
+}
+
+impl Signed {
+    fn of(kept: &Map<String, Value>) -> Option<Self> {
+        let signature = kept.get("thoughtSignature")?.clone();
+        let number = |name: &str| kept.get(name).and_then(Value::as_u64);
+        let chars = number("chars").and_then(|chars| usize::try_from(chars).ok()).unwrap_or(0);
+        Some(Self { at: number("at"), signature, chars })
+    }
+}
+
+/// So many characters from the end of a text; none if somebody made it
+/// shorter.
+fn take_end(text: &mut String, chars: usize) -> String {
+    let Some(before) = text.chars().count().checked_sub(chars) else { return String::new() };
+    let start = text.char_indices().nth(before).map_or(text.len(), |(at, _)| at);
+    text.split_off(start)
 }
 
 /// This wire's part of metadata.
 fn own(metadata: &Value) -> Option<&Map<String, Value>> {
     metadata.get(WIRE)?.as_object()
-}
-
-fn signature_of(kept: &Map<String, Value>) -> Option<(Option<u64>, Value)> {
-    let signature = kept.get("thoughtSignature")?.clone();
-    Some((kept.get("at").and_then(Value::as_u64), signature))
 }
 
 fn past_call(PastCall { id: _, name, args, metadata }: PastCall, names: &Names) -> Placed {

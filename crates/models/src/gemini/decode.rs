@@ -163,7 +163,7 @@ impl Listener {
                 out.push(Chunk::ReasoningDelta { text });
             }
             if let Some(signature) = signature {
-                let value = json!({ WIRE: { "at": at, "thoughtSignature": signature } });
+                let value = json!({ WIRE: { "at": at, "thoughtSignature": signature, "chars": chars } });
                 out.push(Chunk::ReasoningMetadata { value });
             }
             return Ok(());

@@ -72,15 +72,14 @@ impl Grounding {
     /// Tells the sources: first those of a statement, then the others.
     pub(super) fn tell(&mut self, text: &str, facts: &mut Map<String, Value>, out: &mut Vec<Chunk>) {
         let claims = std::mem::take(&mut self.claims);
-        for page in std::mem::take(&mut self.pages) {
-            if !claims.iter().any(|claim| claim.page == page) {
-                out.push(Chunk::Source { url: page.url, title: page.title, start: None, end: None });
-            }
-        }
+        let mut pages = std::mem::take(&mut self.pages);
+        pages.retain(|page| !claims.iter().any(|claim| claim.page == *page));
         for Claim { page, start, end, quoted } in claims {
-            let span = span(text, start, end, quoted.as_deref());
-            let (start, end) = span.unzip();
+            let (start, end) = span(text, start, end, quoted.as_deref()).unzip();
             out.push(Chunk::Source { url: page.url, title: page.title, start, end });
+        }
+        for Page { url, title } in pages {
+            out.push(Chunk::Source { url, title, start: None, end: None });
         }
         if !self.queries.is_empty() {
             facts.insert("webSearchQueries".to_owned(), Value::from(std::mem::take(&mut self.queries)));

@@ -7,7 +7,8 @@ use toolyard_protocol::sse::{SseEvent, SseSplitter};
 
 use super::calls::Calls;
 use super::fault;
-use super::wire::{Annotation, Choice, Delta, Piece};
+use super::thoughts::Thoughts;
+use super::wire::{Annotation, CallPiece, Choice, Delta, Piece};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
 use crate::lenient::{Text, filled};
@@ -19,6 +20,7 @@ pub struct Decoder {
     splitter: SseSplitter,
     events: Vec<SseEvent>,
     calls: Calls,
+    thoughts: Thoughts,
     facts: Map<String, Value>,
     usage: Option<Usage>,
     finish: Option<FinishReason>,
@@ -38,6 +40,7 @@ impl Decoder {
             splitter: SseSplitter::new(EVENT_BYTES),
             events: Vec::new(),
             calls: Calls::default(),
+            thoughts: Thoughts::default(),
             facts: Map::new(),
             usage: None,
             finish: None,
@@ -95,6 +98,9 @@ impl Decode for Decoder {
             return Err(ModelError::Cut { detail: Detail::new("no finish reason before the end") });
         };
         let has_calls = !self.calls.is_empty();
+        if let Some(value) = self.thoughts.finish(has_calls) {
+            out.push(Chunk::ReasoningMetadata { value });
+        }
         self.calls.finish(out)?;
         if !self.facts.is_empty() {
             out.push(Chunk::Metadata { value: Value::Object(std::mem::take(&mut self.facts)) });
@@ -143,38 +149,55 @@ impl Decoder {
     }
 
     fn take(&mut self, piece: Piece<'_>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        if let Some(error) = piece.error {
+        let (mut usage, mut error) = (piece.usage, piece.error);
+        if let Some(extra) = piece.x_groq {
+            usage = usage.or(extra.usage);
+            error = error.or(extra.error);
+        }
+        if let Some(error) = error {
             return Err(fault::in_stream(&error));
         }
         self.note("id", &piece.id);
         self.note("model", &piece.model);
-        if let Some(tokens) = piece.usage {
+        if let Some(tokens) = usage {
             // Some servers count on with every piece: the last one holds.
             self.usage = Some(tokens.usage());
         }
         for choice in piece.choices.into_iter().flatten() {
             if choice.index.unwrap_or(0) == 0 {
-                self.take_choice(choice, out);
+                self.take_choice(choice, out)?;
             }
         }
         Ok(())
     }
 
-    fn take_choice(&mut self, choice: Choice<'_>, out: &mut Vec<Chunk>) {
+    fn take_choice(&mut self, choice: Choice<'_>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        if let Some(error) = choice.error {
+            return Err(fault::in_stream(&error));
+        }
         if let Some(delta) = choice.delta.or(choice.message) {
             self.take_delta(delta, out);
         }
-        if self.finish.is_none()
-            && let Some(reason) = filled(&choice.finish_reason)
-        {
-            self.finish = Some(finish_reason(reason));
+        match filled(&choice.finish_reason) {
+            // Routers say so when the vendor behind them broke.
+            Some("error") => return Err(fault::in_stream(&Value::from("finish_reason: error"))),
+            Some(reason) if self.finish.is_none() => self.finish = Some(finish_reason(reason)),
+            Some(_) | None => {}
         }
+        Ok(())
     }
 
     fn take_delta(&mut self, delta: Delta<'_>, out: &mut Vec<Chunk>) {
-        let thought = filled(&delta.reasoning_content).or(filled(&delta.reasoning));
-        if let Some(text) = thought {
-            out.push(Chunk::ReasoningDelta { text: text.to_owned() });
+        let detailed = delta.reasoning_details.map(|details| self.thoughts.take(details)).unwrap_or_default();
+        let plain = filled(&delta.reasoning_content).map(|text| ("reasoning_content", text));
+        match plain.or_else(|| filled(&delta.reasoning).map(|text| ("reasoning", text))) {
+            Some((field, text)) => {
+                self.thoughts.came_in(field);
+                out.push(Chunk::ReasoningDelta { text: text.to_owned() });
+            }
+            // Routers say most thoughts twice.
+            None if !detailed.is_empty() => out.push(Chunk::ReasoningDelta { text: detailed }),
+            None => {}
         }
         for said in [delta.content, delta.refusal].into_iter().flatten() {
             if said.filled().is_some() {
@@ -189,7 +212,10 @@ impl Decoder {
                 out.push(Chunk::Source { url, title: cited.title, start, end });
             }
         }
-        for call in delta.tool_calls.into_iter().flatten() {
+        let old = delta
+            .function_call
+            .map(|function| CallPiece { function: Some(function), ..CallPiece::default() });
+        for call in delta.tool_calls.into_iter().flatten().chain(old) {
             self.calls.take(call, out);
         }
     }
@@ -206,10 +232,10 @@ impl Decoder {
 
 fn finish_reason(vendor: &str) -> FinishReason {
     match vendor {
-        "stop" | "end_turn" | "eos" => FinishReason::Stop,
-        "tool_calls" | "function_call" => FinishReason::ToolCalls,
-        "length" | "max_tokens" => FinishReason::Length,
-        "content_filter" => FinishReason::ContentFilter,
+        "stop" | "end_turn" | "eos" | "eos_token" | "stop_sequence" | "STOP" => FinishReason::Stop,
+        "tool_calls" | "function_call" | "tool_use" => FinishReason::ToolCalls,
+        "length" | "max_tokens" | "model_length" | "MAX_TOKENS" => FinishReason::Length,
+        "content_filter" | "safety" | "SAFETY" => FinishReason::ContentFilter,
         _ => FinishReason::Other,
     }
 }

@@ -20,6 +20,9 @@ pub(crate) fn of_status(status: u16, retry_after: Option<Duration>, body: &str) 
         429 => ModelError::RateLimited { retry_after, detail },
         _ if says(&error, &["context_length_exceeded"]) => ModelError::ContextTooLong { detail },
         _ if says(&error, &["content_filter", "content_policy_violation"]) => ModelError::Filtered { detail },
+        // The model stumbled over its own call; another try may work.
+        _ if says(&error, &["tool_use_failed"]) => ModelError::Overloaded { status, retry_after, detail },
+        _ if is_too_long(&error) => ModelError::ContextTooLong { detail },
         408 | 409 | 500..=599 => ModelError::Overloaded { status, retry_after, detail },
         _ => ModelError::RequestRefused { status, detail },
     }
@@ -27,7 +30,7 @@ pub(crate) fn of_status(status: u16, retry_after: Option<Duration>, body: &str) 
 
 /// An error that came as an event of a stream that began well.
 pub(crate) fn in_stream(error: &Value) -> ModelError {
-    let numbered = ["code", "status"].iter().find_map(|name| match &error[*name] {
+    let numbered = ["code", "status", "status_code"].iter().find_map(|name| match &error[*name] {
         Value::Number(n) => n.as_u64().and_then(|n| u16::try_from(n).ok()),
         Value::String(s) => s.parse().ok(),
         _ => None,
@@ -40,6 +43,14 @@ pub(crate) fn in_stream(error: &Value) -> ModelError {
         _ => 500,
     };
     of_status(status, None, &error.to_string())
+}
+
+/// Servers without codes say it in words.
+fn is_too_long(error: &Value) -> bool {
+    let text = error["message"].as_str().or(error.as_str()).unwrap_or_default().to_ascii_lowercase();
+    ["maximum context length", "context size", "context window", "exceeds the available context"]
+        .iter()
+        .any(|words| text.contains(words))
 }
 
 fn says(error: &Value, words: &[&str]) -> bool {

@@ -7,6 +7,7 @@ mod calls;
 mod decode;
 mod encode;
 pub(crate) mod fault;
+mod thoughts;
 mod wire;
 
 use secrecy::SecretString;

@@ -22,7 +22,15 @@ pub(super) struct Piece<'a> {
     #[serde(borrow)]
     pub choices: Option<Vec<Choice<'a>>>,
     pub usage: Option<Tokens>,
+    /// One vendor puts its counts and errors here.
+    pub x_groq: Option<Extra>,
     /// Rare, and of any shape.
+    pub error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Extra {
+    pub usage: Option<Tokens>,
     pub error: Option<Value>,
 }
 
@@ -36,6 +44,7 @@ pub(super) struct Choice<'a> {
     pub message: Option<Delta<'a>>,
     #[serde(borrow)]
     pub finish_reason: Option<Text<'a>>,
+    pub error: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -50,10 +59,15 @@ pub(super) struct Delta<'a> {
     pub reasoning: Option<Text<'a>>,
     #[serde(borrow)]
     pub tool_calls: Option<Vec<CallPiece<'a>>>,
+    /// How servers of the first days call.
+    #[serde(borrow)]
+    pub function_call: Option<FunctionPiece<'a>>,
+    /// Pieces of thoughts that a vendor behind a router wants back.
+    pub reasoning_details: Option<Vec<Value>>,
     pub annotations: Option<Vec<Annotation>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 pub(super) struct CallPiece<'a> {
     pub index: Option<i64>,
     #[serde(borrow)]
@@ -89,30 +103,33 @@ pub(super) struct Citation {
 pub(super) struct Tokens {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
+    /// How some vendors say cached.
+    prompt_cache_hit_tokens: Option<u64>,
     prompt_tokens_details: Option<InputDetails>,
     completion_tokens_details: Option<OutputDetails>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct InputDetails {
     cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct OutputDetails {
     reasoning_tokens: Option<u64>,
 }
 
 impl Tokens {
-    pub(super) fn usage(&self) -> Usage {
-        let cached = self.prompt_tokens_details.as_ref().and_then(|d| d.cached_tokens);
-        let reasoning = self.completion_tokens_details.as_ref().and_then(|d| d.reasoning_tokens);
+    pub(super) fn usage(self) -> Usage {
+        let input = self.prompt_tokens_details.unwrap_or_default();
+        let output = self.completion_tokens_details.unwrap_or_default();
         Usage {
             input_tokens: self.prompt_tokens.unwrap_or(0),
             output_tokens: self.completion_tokens.unwrap_or(0),
-            reasoning_tokens: reasoning.unwrap_or(0),
-            cached_tokens: cached.unwrap_or(0),
-            cache_write_tokens: 0,
+            reasoning_tokens: output.reasoning_tokens.unwrap_or(0),
+            cached_tokens: input.cached_tokens.or(self.prompt_cache_hit_tokens).unwrap_or(0),
+            cache_write_tokens: input.cache_write_tokens.unwrap_or(0),
         }
     }
 }

@@ -24,8 +24,14 @@ macro_rules! fixture {
     };
 }
 
-pub(crate) const ALL: [Fixture; 4] =
-    [fixture!("text"), fixture!("parallel_calls"), fixture!("search"), fixture!("local_quirks")];
+pub(crate) const ALL: [Fixture; 6] = [
+    fixture!("text"),
+    fixture!("parallel_calls"),
+    fixture!("search"),
+    fixture!("local_quirks"),
+    fixture!("router"),
+    fixture!("hosts"),
+];
 
 /// What a reply came to: its chunks, and an error if it did not end well.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,16 +2,26 @@
 //! against the scripted upstream.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod abroad;
 mod bedrock;
 mod corpus;
 mod decode;
 mod demo;
+mod embed;
 mod encode;
 mod fixtures;
+mod gemini;
+mod gemini_encode;
+mod images;
+mod live;
+mod memory;
 mod outage;
 mod providers;
 mod referee;
+mod responses;
+mod responses_encode;
 mod retry;
 mod secrets;
+mod storm;
 mod vendors;
 mod wire;

@@ -49,3 +49,33 @@ fn kinds_are_read_by_their_words() {
     assert_eq!(kind("demo"), Some(ProviderKind::Demo));
     assert_eq!(kind("open-ai"), None);
 }
+
+#[test]
+fn c4_every_wire_has_its_word() {
+    let kind = |word: &str| serde_json::from_value::<ProviderKind>(word.into()).ok();
+    assert_eq!(kind("openai-responses"), Some(ProviderKind::OpenAiResponses));
+    assert_eq!(kind("gemini"), Some(ProviderKind::Gemini));
+    let vendors = [("r", ProviderKind::OpenAiResponses), ("g", ProviderKind::Gemini)];
+    let providers = open(vendors.map(|(name, kind)| settings(name, kind, None)).to_vec()).unwrap();
+    assert_eq!(providers.names().collect::<Vec<_>>(), ["g", "r"]);
+}
+
+#[test]
+fn ids_of_others_name_our_vendors() {
+    let ids = [
+        ("openai", "openai"),
+        ("openai.responses", "openai"),
+        ("openai.chat", "openai"),
+        ("openai-responses", "openai"),
+        ("anthropic.messages", "anthropic"),
+        ("google.generative-ai", "gemini"),
+        ("gemini", "gemini"),
+        ("amazon-bedrock", "bedrock"),
+        ("azure-openai.chat", "azure-openai"),
+        ("Groq.chat", "groq"),
+        ("", ""),
+    ];
+    for (theirs, ours) in ids {
+        assert_eq!(toolyard_models::provider_id::normalise(theirs), ours, "{theirs}");
+    }
+}
