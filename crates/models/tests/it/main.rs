@@ -4,6 +4,7 @@
 
 mod abroad;
 mod bedrock;
+mod bedrock_encode;
 mod corpus;
 mod decode;
 mod demo;

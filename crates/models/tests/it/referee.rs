@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use toolyard_models::Chunk;
+use toolyard_models::embed::Batch;
+use toolyard_models::images::Paint;
+use toolyard_models::{Chunk, EmbedRequest, ImageRequest, Purpose, embed, images};
 
 use crate::corpus::corpus;
 use crate::fixtures::Outcome;
@@ -203,7 +205,41 @@ fn c4_c5_h4_the_vendors_own_types_accept_our_requests() {
     assert!(refused.is_empty(), "{} refused:\n{}", refused.len(), refused.join("\n"));
 }
 
-/// Without this the test above could not fail.
+#[test]
+fn the_vendors_own_types_accept_our_questions_for_vectors_and_pictures() {
+    let Some(python) = python() else { return };
+    let texts = vec!["a".to_owned(), "b ☂".to_owned()];
+    let plain = EmbedRequest { model: "m".into(), texts, ..EmbedRequest::default() };
+    let full = EmbedRequest { dimensions: Some(256), purpose: Purpose::Query, ..plain.clone() };
+    let pictures = |model: &str| {
+        let one = ImageRequest::new(model, "a cat");
+        [one.clone(), ImageRequest { count: 3, size: Some((1024, 1024)), ..one }]
+    };
+    let mut cases = Vec::new();
+    let mut add = |vendor: &str, body: Value| {
+        cases.push(json!({ "name": format!("{} {vendor}", cases.len()), "vendor": vendor, "body": body }));
+    };
+    for request in [plain, full] {
+        add("openai-embeddings", embed::openai::Words.encode(&request).unwrap());
+        add("gemini-embeddings", embed::gemini::Words.encode(&request).unwrap());
+    }
+    for request in [pictures("gpt-image-1"), pictures("dall-e-2")].concat() {
+        add("openai-images", images::openai::Words.encode(&request));
+    }
+    for request in pictures("gemini-2.5-flash-image") {
+        add("gemini", images::gemini::Words.encode(&request));
+    }
+    add("openai-embeddings", json!({ "model": "m", "inputs": [] }));
+    add("openai-images", json!({ "model": "m", "prompt": 1 }));
+    add("gemini-embeddings", json!({ "requests": [{ "model": "m", "content": { "text": "x" } }] }));
+    let verdicts = judge(&python, &cases);
+    let refused: Vec<_> =
+        verdicts.iter().filter(|(_, why)| why.is_some()).map(|(name, _)| name.as_str()).collect();
+    // The last three are wrong on purpose.
+    assert_eq!(refused, ["10 openai-embeddings", "11 openai-images", "12 gemini-embeddings"], "{verdicts:?}");
+}
+
+/// Without this the tests above could not fail.
 #[test]
 fn the_judge_refuses_what_is_wrong() {
     let Some(python) = python() else { return };
