@@ -1,0 +1,254 @@
+//! The request in Bedrock's words.
+
+use serde_json::{Value, json};
+use toolyard_models::bedrock::encode;
+use toolyard_models::{ChatTurn, OfferedTool, OutputSchema, PastCall, PastResult, Request};
+use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
+use toolyard_protocol::ids::CallId;
+use toolyard_protocol::message::Part;
+
+use crate::fixtures::asking;
+
+const CLAUDE: &str = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
+
+fn tool(name: &str) -> OfferedTool {
+    OfferedTool { name: name.into(), description: "Reads.".into(), schema: json!({ "type": "object" }) }
+}
+
+fn call(id: &str, name: &str) -> PastCall {
+    let args = json!({ "q": 1 });
+    PastCall { id: CallId::parse(id).unwrap(), name: name.into(), args, metadata: Value::Null }
+}
+
+fn result(id: &str, content: &str, is_error: bool) -> PastResult {
+    let call = CallId::parse(id).unwrap();
+    PastResult { call, name: "read.screen".into(), content: content.into(), is_error }
+}
+
+fn text(text: &str) -> Value {
+    json!({ "text": text })
+}
+
+#[test]
+fn c5_a_whole_conversation_is_encoded_in_order() {
+    let signed = json!({ "bedrock": { "signature": "s1" }, "anthropic": { "signature": "other" } });
+    let foreign = json!({ "anthropic": { "signature": "other" } });
+    let search =
+        json!({ "toolUse": { "toolUseId": "s1", "name": "x", "type": "server_tool_use", "input": {} } });
+    let request = Request {
+        model: CLAUDE.into(),
+        system: Some("Be brief.".into()),
+        turns: vec![
+            ChatTurn::user("Hi"),
+            ChatTurn::Assistant {
+                parts: vec![
+                    Part::Reasoning { text: "Hm".into(), metadata: signed.into() },
+                    Part::Reasoning { text: "not yours".into(), metadata: foreign.into() },
+                    Part::Reasoning { text: "unsigned".into(), metadata: Default::default() },
+                    Part::Reasoning {
+                        text: String::new(),
+                        metadata: json!({ "bedrock": { "redactedContent": "AAEC" } }).into(),
+                    },
+                    Part::Opaque { value: json!({ "bedrock": search }).into() },
+                    Part::Opaque { value: json!({ "gemini": 1 }).into() },
+                    Part::text("Looking."),
+                ],
+                calls: vec![call("call_1", "read.screen"), call("call_2", "read.screen")],
+            },
+            ChatTurn::ToolResults(vec![result("call_2", "no screen", true), result("call_1", "page", false)]),
+            ChatTurn::assistant("Done."),
+            ChatTurn::System("The user is away.".into()),
+            ChatTurn::user("Thanks"),
+        ],
+        tools: vec![tool("read.screen")],
+        tool_choice: ToolChoice::Required,
+        temperature: Some(0.5),
+        max_output_tokens: Some(100),
+        ..Request::default()
+    };
+    let encoded = encode(request);
+    let alias = encoded.names.alias("read.screen").to_owned();
+    assert!(alias.starts_with("read_screen_") && encoded.names.given(&alias) == "read.screen");
+    let used = |id: &str| json!({ "toolUse": { "toolUseId": id, "name": alias, "input": { "q": 1 } } });
+    let expected = json!({
+        "system": [text("Be brief.")],
+        "messages": [
+            { "role": "user", "content": [text("Hi")] },
+            { "role": "assistant", "content": [
+                { "reasoningContent": { "reasoningText": { "text": "Hm", "signature": "s1" } } },
+                { "reasoningContent": { "redactedContent": "AAEC" } },
+                search,
+                text("Looking."),
+                used("call_1"),
+                used("call_2"),
+            ] },
+            { "role": "user", "content": [
+                { "toolResult": { "toolUseId": "call_2", "content": [text("no screen")], "status": "error" } },
+                { "toolResult": { "toolUseId": "call_1", "content": [text("page")] } },
+            ] },
+            { "role": "assistant", "content": [text("Done.")] },
+            { "role": "user", "content": [text("[system] The user is away."), text("Thanks")] },
+        ],
+        "toolConfig": {
+            "tools": [{ "toolSpec": { "name": alias, "description": "Reads.",
+                "inputSchema": { "json": { "type": "object" } } } }],
+            "toolChoice": { "any": {} },
+        },
+        "inferenceConfig": { "maxTokens": 100, "temperature": 0.5 },
+    });
+    assert_eq!(encoded.body, expected);
+}
+
+#[test]
+fn calls_without_results_and_results_without_calls_are_mended() {
+    let turns = vec![
+        ChatTurn::user("a"),
+        ChatTurn::Assistant { parts: vec![], calls: vec![call("c1", "t"), call("c2", "t"), call("c2", "t")] },
+        ChatTurn::ToolResults(vec![
+            result("c2", " ", false),
+            result("c2", "again", false),
+            result("c9", "x", false),
+        ]),
+        ChatTurn::user("b"),
+    ];
+    let messages = encode(Request { turns, tools: vec![tool("t")], ..asking("") }).body["messages"].clone();
+    let answer = |id: &str, said: &str| json!({ "toolUseId": id, "content": [text(said)] });
+    let mut missing = answer("c1", "The call has no result");
+    missing["status"] = json!("error");
+    let expected = json!([{ "toolResult": answer("c2", "(nothing)") }, { "toolResult": missing }, text("b")]);
+    assert_eq!(messages[2]["content"], expected);
+    assert_eq!(messages[1]["content"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn without_tools_earlier_calls_are_told_in_words() {
+    let turns = vec![
+        ChatTurn::user("a"),
+        ChatTurn::Assistant { parts: vec![], calls: vec![call("c1", "read.screen")] },
+        ChatTurn::ToolResults(vec![result("c1", "gone", true)]),
+    ];
+    let off =
+        Request { turns: turns.clone(), tools: vec![tool("t")], tool_choice: ToolChoice::None, ..asking("") };
+    for request in [off, Request { turns, ..asking("") }] {
+        let body = encode(request).body;
+        assert_eq!(body.get("toolConfig"), None);
+        assert_eq!(body["messages"][1]["content"], json!([text("[called read.screen with {\"q\":1}]")]));
+        assert_eq!(body["messages"][2]["content"], json!([text("[read.screen failed: gone]")]));
+    }
+}
+
+#[test]
+fn cache_points_are_set_when_asked_for() {
+    let options =
+        json!({ "bedrock": { "cachePoints": true, "serviceTier": { "type": "flex" }, "system": null } });
+    let plain = Request { system: Some("S".into()), tools: vec![tool("t")], ..asking("hi") };
+    let point = json!({ "cachePoint": { "type": "default" } });
+    assert!(!encode(plain.clone()).body.to_string().contains("cachePoint"));
+    let body = encode(Request { provider_options: options.as_object().cloned(), ..plain.clone() }).body;
+    assert_eq!(body["messages"][0]["content"][1], point);
+    assert_eq!(body["toolConfig"]["tools"][1], point);
+    assert_eq!(body["serviceTier"]["type"], "flex");
+    assert_eq!((body.get("system"), body.get("cachePoints")), (None, None));
+    let options = json!({ "bedrock": { "cachePoints": true } });
+    let body = encode(Request { provider_options: options.as_object().cloned(), ..plain }).body;
+    assert_eq!(body["system"], json!([text("S"), point]));
+}
+
+#[test]
+fn thinking_is_asked_for_in_the_words_of_each_family() {
+    let body = |model: &str, effort, budget_tokens, max_output_tokens| {
+        let reasoning = Some(Reasoning { enabled: true, effort, budget_tokens, ..Reasoning::default() });
+        let (tools, tool_choice) = (vec![tool("t")], ToolChoice::Required);
+        let temperature = Some(0.1);
+        let model = model.to_owned();
+        encode(Request {
+            model,
+            reasoning,
+            tools,
+            tool_choice,
+            temperature,
+            max_output_tokens,
+            ..asking("hi")
+        })
+        .body
+    };
+    let high = Some(ReasoningEffort::High);
+    let claude = body(CLAUDE, high, None, Some(500));
+    let fields = json!({ "thinking": { "type": "enabled", "budget_tokens": 16384 } });
+    assert_eq!(claude["additionalModelRequestFields"], fields);
+    // The answer's own tokens come on top, and nothing that thinking forbids.
+    assert_eq!(claude["inferenceConfig"], json!({ "maxTokens": 16884 }));
+    assert_eq!(claude["toolConfig"].get("toolChoice"), None);
+    assert_eq!(body(CLAUDE, None, Some(2000), Some(9000))["inferenceConfig"]["maxTokens"], 9000);
+    assert_eq!(body(CLAUDE, None, Some(5), None)["inferenceConfig"]["maxTokens"], 1024 + 8192);
+    let nova = body("us.amazon.nova-2-lite-v1:0", high, None, None);
+    let fields = json!({ "reasoningConfig": { "type": "enabled", "maxReasoningEffort": "high" } });
+    assert_eq!(nova["additionalModelRequestFields"], fields);
+    let oss = body("openai.gpt-oss-120b-1:0", Some(ReasoningEffort::Minimal), None, None);
+    assert_eq!(oss["additionalModelRequestFields"], json!({ "reasoning_effort": "low" }));
+    let none = body("meta.llama3-1-70b-instruct-v1:0", high, None, None);
+    assert_eq!(none.get("additionalModelRequestFields"), None);
+    assert_eq!(none["inferenceConfig"]["temperature"], 0.1);
+    assert_eq!(none["toolConfig"]["toolChoice"], json!({ "any": {} }));
+    let off = body(CLAUDE, Some(ReasoningEffort::None), None, None);
+    assert_eq!(off.get("additionalModelRequestFields"), None);
+}
+
+#[test]
+fn files_go_as_bytes_or_words() {
+    let file = |media_type: &str, url: Option<&str>, name: Option<&str>| Part::File {
+        media_type: media_type.into(),
+        file: None,
+        url: url.map(str::to_owned),
+        name: name.map(str::to_owned),
+    };
+    let pdf = "data:application/pdf;base64,JVBERg==";
+    let parts = vec![
+        file("image/png", Some("data:image/png;base64,AAAA"), None),
+        file("application/pdf", Some(pdf), Some("A_b/ü.pdf")),
+        file("application/pdf", Some(pdf), Some("A b ü pdf")),
+        file("image/jpeg", Some("https://example.com/a.jpg"), Some("a.jpg")),
+        file("image/png", Some("s3://bucket/key.png"), None),
+        file("image/png", Some("data:image/png;base64,%%%"), None),
+        file("audio/wav", Some("data:audio/wav;base64,AAAA"), None),
+        file("text/plain", None, None),
+    ];
+    let turns = vec![ChatTurn::User { parts, name: None }];
+    let body = encode(Request { turns, ..Request::default() }).body;
+    let document = |name: &str| json!({ "document": { "format": "pdf", "name": name, "source": { "bytes": "JVBERg==" } } });
+    let image = |source: Value| json!({ "image": { "format": "png", "source": source } });
+    let expected = json!([
+        image(json!({ "bytes": "AAAA" })),
+        document("A b pdf"),
+        document("A b pdf (2)"),
+        text("[file a.jpg (image/jpeg): https://example.com/a.jpg]"),
+        image(json!({ "s3Location": { "uri": "s3://bucket/key.png" } })),
+        text("[file file (image/png) is not readable here]"),
+        text("[file file (audio/wav) is not readable here]"),
+        text("[file file (text/plain) is not readable here]"),
+    ]);
+    assert_eq!(body["messages"][0]["content"], expected);
+}
+
+#[test]
+fn h4_one_bad_schema_leaves_out_one_tool_and_says_so() {
+    let bad = OfferedTool { schema: json!("nonsense"), ..tool("bad") };
+    let encoded = encode(Request { tools: vec![tool("good"), bad], ..asking("hi") });
+    assert_eq!(encoded.body["toolConfig"]["tools"].as_array().unwrap().len(), 1);
+    let left_out: Vec<&str> = encoded.left_out.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(left_out, ["bad"]);
+    assert!(!encoded.left_out[0].reason.is_empty());
+}
+
+#[test]
+fn a_plain_request_has_no_field_too_many_and_structured_output_is_text() {
+    let plain = json!({ "messages": [{ "role": "user", "content": [text("hi")] }] });
+    assert_eq!(encode(asking("hi")).body, plain);
+    let nothing = json!({ "messages": [{ "role": "user", "content": [text("(nothing)")] }] });
+    assert_eq!(encode(Request::default()).body, nothing);
+    let output = OutputSchema { name: "answer".into(), schema: json!({ "type": "object" }), strict: true };
+    let body = encode(Request { output: Some(output), ..asking("hi") }).body;
+    let schema = json!({ "name": "answer", "schema": "{\"type\":\"object\"}" });
+    let format = json!({ "type": "json_schema", "structure": { "jsonSchema": schema } });
+    assert_eq!(body["outputConfig"], json!({ "textFormat": format }));
+}
