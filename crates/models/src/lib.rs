@@ -10,11 +10,13 @@
 //! all vendors share.
 
 mod chunk;
+pub mod clean;
 pub mod demo;
 mod error;
 mod model;
 mod names;
 pub mod openai;
+mod pairs;
 mod providers;
 mod request;
 mod retry;
@@ -26,6 +28,7 @@ pub use chunk::Chunk;
 pub use error::{Detail, ModelError};
 pub use model::{Model, ModelStream};
 pub use names::{ALIAS_CHARS, Names};
+pub use pairs::paired;
 pub use providers::{BadProvider, ProviderKind, ProviderSettings, Providers};
 pub use request::{ChatTurn, OfferedTool, OutputSchema, PastCall, PastResult, Request};
 pub use retry::Retry;

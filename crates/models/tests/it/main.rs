@@ -2,11 +2,14 @@
 //! against the scripted upstream.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod clean;
 mod decode;
 mod demo;
 mod encode;
 mod fixtures;
+mod names;
 mod outage;
+mod pairs;
 mod providers;
 mod retry;
 mod secrets;
