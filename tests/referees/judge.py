@@ -48,6 +48,12 @@ def _forbid_unknown_fields():
 _forbid_unknown_fields()
 
 
+class GenerationConfig(google.GenerationConfig):
+    """The package has this field beside the others and sends it among them."""
+
+    image_config: google.ImageConfig | None = None
+
+
 class GeminiRequest(BaseModel):
     """The body of REST, which the package builds field by field."""
 
@@ -56,7 +62,7 @@ class GeminiRequest(BaseModel):
     systemInstruction: google.Content | None = None
     tools: list[google.Tool] | None = None
     toolConfig: google.ToolConfig | None = None
-    generationConfig: google.GenerationConfig | None = None
+    generationConfig: GenerationConfig | None = None
     safetySettings: list[google.SafetySetting] | None = None
     cachedContent: str | None = None
 

@@ -13,6 +13,7 @@
 pub mod bedrock;
 mod call_error;
 mod chunk;
+pub mod clean;
 pub mod demo;
 pub mod embed;
 mod error;
@@ -43,6 +44,7 @@ pub use error::{Detail, ModelError};
 pub use images::{Image, ImageRequest, Images};
 pub use model::{Model, ModelStream};
 pub use names::{ALIAS_CHARS, Names};
+pub use pairs::paired;
 pub use providers::{BadProvider, ProviderKind, ProviderSettings, Providers};
 pub use request::{ChatTurn, OfferedTool, OutputSchema, PastCall, PastResult, Request};
 pub use retry::Retry;

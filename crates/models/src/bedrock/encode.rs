@@ -5,9 +5,10 @@ use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
 
 use super::WIRE;
 use super::turns::{History, write_turns};
+use crate::clean::{Rules, take_tools};
 use crate::names::Names;
 use crate::request::{OfferedTool, OutputSchema, Request};
-use crate::wire::{Encoded, LeftOut};
+use crate::wire::Encoded;
 
 /// The fewest tokens for thinking that a model takes.
 const THINKING_LEAST: u32 = 1024;
@@ -21,16 +22,20 @@ const ANSWER_TOKENS: u32 = 8192;
 /// `null` removes one. `cachePoints: true` there is ours: it marks what the
 /// vendor may keep (tools, system, history). It is off unless asked for, since
 /// models without a cache refuse the marks.
-pub fn encode(request: Request) -> Encoded {
+pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
     let tools_on = request.tools_on();
+    let (offered, left_out) = take_tools(&mut request, Rules::Object);
+    let tools: Vec<Value> = match tools_on {
+        true => offered.into_iter().map(|tool| spec(tool, &names)).collect(),
+        false => Vec::new(),
+    };
     let mut options = match request.provider_options.and_then(|mut all| all.remove(WIRE)) {
         Some(Value::Object(options)) => options,
         _ => Map::new(),
     };
     let cached = options.remove("cachePoints") == Some(Value::Bool(true));
     let thinking = request.reasoning.as_ref().and_then(|wish| thinking(&request.model, wish));
-    let (tools, left_out) = if tools_on { tools(request.tools, &names) } else { Default::default() };
 
     let mut body = Map::new();
     // The vendor has no way to forbid tools that it is told of, and refuses
@@ -93,23 +98,12 @@ fn marked(mut blocks: Vec<Value>, cached: bool) -> Value {
     Value::from(blocks)
 }
 
-/// One tool that cannot be told leaves the others alone.
-fn tools(offered: Vec<OfferedTool>, names: &Names) -> (Vec<Value>, Vec<LeftOut>) {
-    let mut told = Vec::with_capacity(offered.len());
-    let mut left_out = Vec::new();
-    for OfferedTool { name, description, schema } in offered {
-        match super::schema::cleaned(schema) {
-            Ok(schema) => {
-                let mut spec = json!({ "name": names.alias(&name), "inputSchema": { "json": schema } });
-                if !description.trim().is_empty() {
-                    spec["description"] = Value::from(description);
-                }
-                told.push(json!({ "toolSpec": spec }));
-            }
-            Err(reason) => left_out.push(LeftOut { name, reason }),
-        }
+fn spec(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {
+    let mut spec = json!({ "name": names.alias(&name), "inputSchema": { "json": schema } });
+    if !description.trim().is_empty() {
+        spec["description"] = Value::from(description);
     }
-    (told, left_out)
+    json!({ "toolSpec": spec })
 }
 
 /// How this model is told to think.

@@ -13,7 +13,6 @@ mod fault;
 mod files;
 mod frames;
 mod ids;
-mod schema;
 mod shapes;
 mod turns;
 

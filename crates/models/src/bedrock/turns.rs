@@ -11,10 +11,9 @@ use super::encode::cache_point;
 use super::files::Files;
 use super::{WIRE, ids};
 use crate::names::Names;
+use crate::pairs::paired;
 use crate::request::{ChatTurn, PastCall, PastResult};
 
-/// What a call is told that has no result.
-const NO_RESULT: &str = "The call has no result";
 /// Text where the vendor wants one and there is none.
 const NOTHING: &str = "(nothing)";
 
@@ -26,9 +25,8 @@ pub(super) enum History {
 }
 
 pub(super) fn write_turns(turns: Vec<ChatTurn>, names: &Names, history: History, cached: bool) -> Vec<Value> {
-    let mut script =
-        Script { names, history, messages: Vec::new(), open: Vec::new(), files: Files::default() };
-    for turn in turns {
+    let mut script = Script { names, history, messages: Vec::new(), files: Files::default() };
+    for turn in paired(turns) {
         match turn {
             ChatTurn::User { parts, name: _ } => script.user(parts),
             ChatTurn::Assistant { parts, calls } => script.assistant(parts, calls),
@@ -37,7 +35,6 @@ pub(super) fn write_turns(turns: Vec<ChatTurn>, names: &Names, history: History,
             ChatTurn::System(text) => script.say("user", &format!("[system] {text}")),
         }
     }
-    script.close_calls();
     script.finish(cached)
 }
 
@@ -51,8 +48,6 @@ struct Script<'n> {
     names: &'n Names,
     history: History,
     messages: Vec<Message>,
-    /// Calls of the last turn that have no result yet.
-    open: Vec<PastCall>,
     files: Files,
 }
 
@@ -69,14 +64,10 @@ impl Script<'_> {
     }
 
     fn say(&mut self, role: &'static str, text: &str) {
-        if role == "user" {
-            self.close_calls();
-        }
         self.add(role, text_block(text).into_iter().collect());
     }
 
     fn user(&mut self, parts: Vec<Part>) {
-        self.close_calls();
         let mut blocks = Vec::new();
         for part in parts {
             match part {
@@ -102,7 +93,6 @@ impl Script<'_> {
     }
 
     fn assistant(&mut self, parts: Vec<Part>, calls: Vec<PastCall>) {
-        self.close_calls();
         let mut blocks: Vec<Value> = parts.into_iter().filter_map(said).collect();
         match self.history {
             History::InWords => blocks.extend(
@@ -110,43 +100,28 @@ impl Script<'_> {
                     .iter()
                     .map(|call| json!({ "text": format!("[called {} with {}]", call.name, call.args) })),
             ),
-            History::AsCalls => {
-                // One id has one call; a repeat would be refused.
-                let mut seen: BTreeSet<CallId> = BTreeSet::new();
-                for call in calls.into_iter().filter(|call| seen.insert(call.id.clone())) {
-                    blocks.push(json!({ "toolUse": {
-                        "toolUseId": ids::safe(call.id.as_str()),
-                        "name": self.names.alias(&call.name),
-                        // Models write anything; the vendor takes an object.
-                        "input": if call.args.is_object() { call.args.clone() } else { json!({}) },
-                    } }));
-                    self.open.push(call);
-                }
-            }
+            History::AsCalls => blocks.extend(once(calls, |call| &call.id).into_iter().map(|call| {
+                json!({ "toolUse": {
+                    "toolUseId": ids::safe(call.id.as_str()),
+                    "name": self.names.alias(&call.name),
+                    // Models write anything; the vendor takes an object.
+                    "input": if call.args.is_object() { call.args } else { json!({}) },
+                } })
+            })),
         }
         self.add("assistant", blocks);
     }
 
     fn results(&mut self, results: Vec<PastResult>) {
-        let mut blocks = Vec::new();
-        for PastResult { call, name, content, is_error } in results {
-            if self.history == History::InWords {
+        let results = once(results, |result| &result.call).into_iter();
+        let blocks = results.map(|PastResult { call, name, content, is_error }| match self.history {
+            History::InWords => {
                 let verb = if is_error { "failed" } else { "answered" };
-                blocks.extend(text_block(&format!("[{name} {verb}: {content}]")));
-            } else if let Some(at) = self.open.iter().position(|open| open.id == call) {
-                self.open.remove(at);
-                blocks.push(result_block(&call, &content, is_error));
+                json!({ "text": format!("[{name} {verb}: {content}]") })
             }
-        }
-        self.add("user", blocks);
-        self.close_calls();
-    }
-
-    /// A call without a result would make the vendor refuse everything.
-    fn close_calls(&mut self) {
-        let missing = std::mem::take(&mut self.open);
-        let blocks = missing.iter().map(|call| result_block(&call.id, NO_RESULT, true)).collect();
-        self.add("user", blocks);
+            History::AsCalls => result_block(&call, &content, is_error),
+        });
+        self.add("user", blocks.collect());
     }
 
     fn finish(mut self, cached: bool) -> Vec<Value> {
@@ -161,6 +136,12 @@ impl Script<'_> {
         let written = self.messages.into_iter();
         written.map(|Message { role, content }| json!({ "role": role, "content": content })).collect()
     }
+}
+
+/// One id has one call and one result; the vendor refuses a repeat.
+fn once<T>(all: Vec<T>, id: impl Fn(&T) -> &CallId) -> Vec<T> {
+    let mut seen: BTreeSet<CallId> = BTreeSet::new();
+    all.into_iter().filter(|one| seen.insert(id(one).clone())).collect()
 }
 
 fn text_block(text: &str) -> Option<Value> {

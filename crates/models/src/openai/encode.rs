@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
 use toolyard_protocol::message::{Part, text_of};
 
+use crate::clean::{Rules, take_tools};
 use crate::names::Names;
+use crate::pairs::paired;
 use crate::request::{ChatTurn, OfferedTool, PastCall, PastResult, Request};
 use crate::wire::Encoded;
 
@@ -13,31 +15,31 @@ const SPEAKER_CHARS: usize = 64;
 
 /// The body of a streamed chat completion. `provider_options.openai` is merged
 /// last: its fields replace ours, and a `null` removes one.
-pub fn encode(request: Request) -> Encoded {
+pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
-    let tools_on = request.tools_on();
+    let (tools, left_out) = take_tools(&mut request, Rules::Object);
     let mut body = Map::new();
     let role = system_role(request.reasoning.as_ref());
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
     if let (Some(text), Some(role)) = (request.system, role) {
         messages.push(json!({ "role": role, "content": text }));
     }
-    for turn in request.turns {
+    for turn in paired(request.turns) {
         push_turn(turn, &names, &mut messages);
     }
     body.insert("model".to_owned(), Value::from(request.model));
     body.insert("messages".to_owned(), Value::from(messages));
     body.insert("stream".to_owned(), Value::from(true));
     body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
-    if !request.tools.is_empty() {
+    if !tools.is_empty() {
         let choice = match request.tool_choice {
             ToolChoice::Auto => "auto",
             ToolChoice::Required => "required",
             ToolChoice::None => "none",
         };
-        let tools: Vec<Value> = request.tools.into_iter().map(|offered| tool(offered, &names)).collect();
+        let tools: Vec<Value> = tools.into_iter().map(|offered| tool(offered, &names)).collect();
         body.insert("tools".to_owned(), Value::from(tools));
-        if !tools_on || choice != "auto" {
+        if choice != "auto" {
             body.insert("tool_choice".to_owned(), Value::from(choice));
         }
     }
@@ -58,7 +60,7 @@ pub fn encode(request: Request) -> Encoded {
             };
         }
     }
-    Encoded { body: Value::Object(body), names, left_out: Vec::new() }
+    Encoded { body: Value::Object(body), names, left_out }
 }
 
 /// Reasoning models of some vendors want another role for the system text, or

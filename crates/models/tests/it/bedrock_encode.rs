@@ -83,15 +83,15 @@ fn c5_a_whole_conversation_is_encoded_in_order() {
                 used("call_2"),
             ] },
             { "role": "user", "content": [
-                { "toolResult": { "toolUseId": "call_2", "content": [text("no screen")], "status": "error" } },
                 { "toolResult": { "toolUseId": "call_1", "content": [text("page")] } },
+                { "toolResult": { "toolUseId": "call_2", "content": [text("no screen")], "status": "error" } },
             ] },
             { "role": "assistant", "content": [text("Done.")] },
             { "role": "user", "content": [text("[system] The user is away."), text("Thanks")] },
         ],
         "toolConfig": {
             "tools": [{ "toolSpec": { "name": alias, "description": "Reads.",
-                "inputSchema": { "json": { "type": "object" } } } }],
+                "inputSchema": { "json": { "type": "object", "properties": {} } } } }],
             "toolChoice": { "any": {} },
         },
         "inferenceConfig": { "maxTokens": 100, "temperature": 0.5 },
@@ -113,9 +113,9 @@ fn calls_without_results_and_results_without_calls_are_mended() {
     ];
     let messages = encode(Request { turns, tools: vec![tool("t")], ..asking("") }).body["messages"].clone();
     let answer = |id: &str, said: &str| json!({ "toolUseId": id, "content": [text(said)] });
-    let mut missing = answer("c1", "The call has no result");
+    let mut missing = answer("c1", "There is no result of this call.");
     missing["status"] = json!("error");
-    let expected = json!([{ "toolResult": answer("c2", "(nothing)") }, { "toolResult": missing }, text("b")]);
+    let expected = json!([{ "toolResult": missing }, { "toolResult": answer("c2", "(nothing)") }, text("b")]);
     assert_eq!(messages[2]["content"], expected);
     assert_eq!(messages[1]["content"].as_array().unwrap().len(), 2);
 }

@@ -5,6 +5,7 @@
 mod abroad;
 mod bedrock;
 mod bedrock_encode;
+mod clean;
 mod corpus;
 mod decode;
 mod demo;
@@ -16,7 +17,9 @@ mod gemini_encode;
 mod images;
 mod live;
 mod memory;
+mod names;
 mod outage;
+mod pairs;
 mod providers;
 mod referee;
 mod responses;
