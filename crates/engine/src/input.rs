@@ -53,6 +53,10 @@ pub enum Input {
 pub struct Reply {
     pub parts: Vec<Part>,
     pub usage: Usage,
+    /// Millionths of a dollar, if the price is known.
+    pub cost: Option<u64>,
+    /// Who answered.
+    pub model: Option<String>,
     pub finish: FinishReason,
     /// The vendor's data, wanted back in the next request.
     pub metadata: Option<Value>,

@@ -75,6 +75,8 @@ pub struct Run {
     /// Tool failures in a row, counted when steps close.
     failures: u32,
     usage: Usage,
+    /// Millionths of a dollar; none while no price was known.
+    cost: Option<u64>,
     tainted: bool,
     toolset: Option<Hash>,
     model: Option<String>,
@@ -103,6 +105,7 @@ impl Run {
             replies: 0,
             failures: 0,
             usage: Usage::default(),
+            cost: None,
             tainted: false,
             toolset: None,
             model: None,
@@ -160,6 +163,9 @@ impl Run {
         self.state.calls().iter().find(|c| &c.id == id)
     }
     /// The sum over all replies.
+    pub fn cost(&self) -> Option<u64> {
+        self.cost
+    }
     pub fn usage(&self) -> Usage {
         self.usage
     }

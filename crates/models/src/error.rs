@@ -53,6 +53,9 @@ pub enum ModelError {
     /// Name another model.
     #[error("The provider does not know this model")]
     UnknownModel { detail: Detail },
+    /// Name another model, or add this one to the configuration.
+    #[error("Model {name:?} is not known. {}", models_list(.known))]
+    NoSuchModel { name: String, known: Vec<String> },
     /// The operator must mend the key.
     #[error("The model provider refused the gateway's key")]
     KeyRefused { detail: Detail },
@@ -91,15 +94,17 @@ pub enum ModelError {
 impl ModelError {
     pub const fn code(&self) -> ErrorCode {
         match self {
-            Self::UnknownProvider { .. } | Self::UnknownModel { .. } => ErrorCode::ModelNotFound,
+            Self::UnknownProvider { .. } | Self::UnknownModel { .. } | Self::NoSuchModel { .. } => {
+                ErrorCode::ModelNotFound
+            }
             Self::Cut { .. } => ErrorCode::ModelStreamCut,
-            Self::KeyRefused { .. }
-            | Self::RequestRefused { .. }
-            | Self::ContextTooLong { .. }
-            | Self::Filtered { .. }
-            | Self::RateLimited { .. }
-            | Self::Overloaded { .. }
-            | Self::Unreachable { .. }
+            Self::KeyRefused { .. } => ErrorCode::ModelKeyRefused,
+            Self::RequestRefused { .. } => ErrorCode::ModelRequestRefused,
+            Self::ContextTooLong { .. } => ErrorCode::ContextTooLong,
+            Self::Filtered { .. } => ErrorCode::ContentFiltered,
+            Self::RateLimited { .. } => ErrorCode::ModelRateLimited,
+            Self::Overloaded { .. } => ErrorCode::ModelOverloaded,
+            Self::Unreachable { .. }
             | Self::Silent { .. }
             | Self::Unreadable { .. }
             | Self::TooLarge { .. } => ErrorCode::ModelFailed,
@@ -114,6 +119,7 @@ impl ModelError {
             Self::Silent { .. } | Self::Cut { .. } => false,
             Self::UnknownProvider { .. }
             | Self::UnknownModel { .. }
+            | Self::NoSuchModel { .. }
             | Self::KeyRefused { .. }
             | Self::RequestRefused { .. }
             | Self::ContextTooLong { .. }
@@ -123,12 +129,34 @@ impl ModelError {
         }
     }
 
+    /// Another model may be asked instead: this one is busy, out of order or
+    /// out of reach.
+    pub const fn falls_back(&self) -> bool {
+        match self {
+            Self::RateLimited { .. }
+            | Self::Overloaded { .. }
+            | Self::Unreachable { .. }
+            | Self::Silent { .. } => true,
+            Self::UnknownProvider { .. }
+            | Self::UnknownModel { .. }
+            | Self::NoSuchModel { .. }
+            | Self::KeyRefused { .. }
+            | Self::RequestRefused { .. }
+            | Self::ContextTooLong { .. }
+            | Self::Filtered { .. }
+            | Self::Unreadable { .. }
+            | Self::TooLarge { .. }
+            | Self::Cut { .. } => false,
+        }
+    }
+
     /// How long the vendor asked us to stay away.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => *retry_after,
             Self::UnknownProvider { .. }
             | Self::UnknownModel { .. }
+            | Self::NoSuchModel { .. }
             | Self::KeyRefused { .. }
             | Self::RequestRefused { .. }
             | Self::ContextTooLong { .. }
@@ -154,7 +182,10 @@ impl ModelError {
             | Self::Unreachable { detail }
             | Self::Unreadable { detail }
             | Self::Cut { detail } => Some(detail.as_str()),
-            Self::UnknownProvider { .. } | Self::Silent { .. } | Self::TooLarge { .. } => None,
+            Self::UnknownProvider { .. }
+            | Self::NoSuchModel { .. }
+            | Self::Silent { .. }
+            | Self::TooLarge { .. } => None,
         }
     }
 
@@ -171,7 +202,10 @@ impl ModelError {
             | Self::Unreachable { detail }
             | Self::Unreadable { detail }
             | Self::Cut { detail } => detail.seal(keys),
-            Self::UnknownProvider { .. } | Self::Silent { .. } | Self::TooLarge { .. } => {}
+            Self::UnknownProvider { .. }
+            | Self::NoSuchModel { .. }
+            | Self::Silent { .. }
+            | Self::TooLarge { .. } => {}
         }
         self
     }
@@ -192,6 +226,13 @@ fn known_list(known: &[String]) -> String {
     match known {
         [] => "No provider is configured".to_owned(),
         some => format!("Known providers: {}", some.join(", ")),
+    }
+}
+
+fn models_list(known: &[String]) -> String {
+    match known {
+        [] => "No model is configured; name one as provider/model".to_owned(),
+        some => format!("Known models: {}; others are named as provider/model", some.join(", ")),
     }
 }
 

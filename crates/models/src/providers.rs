@@ -59,6 +59,8 @@ pub enum BadProvider {
 #[derive(Debug, Clone, Default)]
 pub struct Providers {
     by_name: BTreeMap<String, Arc<dyn Model>>,
+    /// The other wires of a vendor that has several, as `openai.responses`.
+    by_wire: BTreeMap<String, Arc<dyn Model>>,
     skills: BTreeMap<String, Skills>,
 }
 
@@ -76,6 +78,12 @@ impl Providers {
                     .map_err(|cause| BadProvider::Address { name: name.clone(), cause })
             };
             let door = door.clone();
+            if let ProviderKind::OpenAi | ProviderKind::OpenAiResponses = kind {
+                let chat = OpenAi::new(&name, door.clone(), &at(OpenAi::BASE_URL)?, api_key.clone());
+                let responses = Responses::new(&name, door.clone(), &at(Responses::BASE_URL)?, api_key.clone());
+                providers.by_wire.insert(format!("{name}.chat"), Arc::new(chat));
+                providers.by_wire.insert(format!("{name}.responses"), Arc::new(responses));
+            }
             #[rustfmt::skip]
             let model: Arc<dyn Model> = match kind {
                 ProviderKind::Demo => Arc::new(Demo::new(&name)),
@@ -95,7 +103,7 @@ impl Providers {
     }
 
     pub fn get(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
-        self.by_name.get(name).cloned().ok_or_else(|| ModelError::UnknownProvider {
+        self.by_name.get(name).or_else(|| self.by_wire.get(name)).cloned().ok_or_else(|| ModelError::UnknownProvider {
             name: name.chars().take(64).collect(),
             known: self.by_name.keys().cloned().collect(),
         })

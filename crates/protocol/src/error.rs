@@ -59,6 +59,15 @@ codes! {
     ModelFailed = "model_failed", 502;
     ModelStreamCut = "model_stream_cut", 502;
     ModelNotFound = "model_not_found", 502;
+    ModelRateLimited = "model_rate_limited", 502;
+    ModelOverloaded = "model_overloaded", 502;
+    ModelKeyRefused = "model_key_refused", 502;
+    ModelRequestRefused = "model_request_refused", 502;
+    /// The conversation is longer than the model can read.
+    ContextTooLong = "context_too_long", 502;
+    ContentFiltered = "content_filtered", 502;
+    /// A run, or all runs of its agent, used what they may.
+    BudgetExceeded = "budget_exceeded", 502;
     ToolFailures = "tool_failures", 502;
     RunSteps = "run_steps", 502;
     Poisoned = "poisoned", 500;

@@ -55,9 +55,15 @@ pub const IDEMPOTENCY_HOURS: u64 = 24;
 /// Calls taken from one model reply.
 pub const CALLS_PER_STEP: usize = 32;
 
+/// The smallest context an agent may ask for, in tokens.
+pub const CONTEXT_TOKENS_MIN: u32 = 256;
+/// Messages that stay word for word when the rest is summarized.
+pub const KEEP_LAST: u32 = 10;
+
 /// What bounds one run. Pinned when the run is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", default)]
+#[ts(optional_fields)]
 pub struct RunLimits {
     /// Model calls with tools per user message; one call without tools follows.
     pub max_steps: u32,
@@ -65,10 +71,18 @@ pub struct RunLimits {
     pub run_steps: u32,
     /// Tool failures in a row that stop the run.
     pub tool_failures: u32,
+    /// Tokens, in and out, after which no further model call starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(type = "number", optional)]
+    pub max_tokens: Option<u64>,
+    /// The same in millionths of a dollar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(type = "number", optional)]
+    pub max_cost: Option<u64>,
 }
 
 impl Default for RunLimits {
     fn default() -> Self {
-        Self { max_steps: 5, run_steps: 50, tool_failures: 3 }
+        Self { max_steps: 5, run_steps: 50, tool_failures: 3, max_tokens: None, max_cost: None }
     }
 }

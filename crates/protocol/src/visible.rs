@@ -62,6 +62,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             answerers,
             by,
             metadata,
+            model,
         }) => Event::RunCreated(RunCreated {
             agent: agent.clone(),
             agent_version: secret(agent_version),
@@ -80,6 +81,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             answerers: secret(answerers),
             by: secret(by),
             metadata: secret(metadata),
+            model: secret(model),
         }),
         Event::RunStarted(RunStarted {}) => Event::RunStarted(RunStarted {}),
         Event::StepRestarted(StepRestarted { step, attempt, why }) => {
@@ -92,6 +94,8 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             show_reasoning,
             calls,
             usage,
+            cost,
+            model,
             finish,
             partial,
             metadata,
@@ -102,6 +106,8 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             show_reasoning: *show_reasoning,
             calls: calls.iter().map(public_call).collect(),
             usage: *usage,
+            cost: *cost,
+            model: secret(model),
             finish: *finish,
             partial: *partial,
             metadata: secret(metadata),
@@ -276,8 +282,13 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
         Event::CancelRequested(CancelRequested { reason, by }) => {
             Event::CancelRequested(CancelRequested { reason: reason.clone(), by: secret(by) })
         }
-        Event::HistoryCompacted(HistoryCompacted { up_to, summary }) => {
-            Event::HistoryCompacted(HistoryCompacted { up_to: *up_to, summary: secret(summary) })
+        Event::HistoryCompacted(HistoryCompacted { up_to, summary, usage, cost }) => {
+            Event::HistoryCompacted(HistoryCompacted {
+                up_to: *up_to,
+                summary: secret(summary),
+                usage: *usage,
+                cost: *cost,
+            })
         }
         Event::PluginEmitted(PluginEmitted { plugin, name, value }) => Event::PluginEmitted(PluginEmitted {
             plugin: plugin.clone(),

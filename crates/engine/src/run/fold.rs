@@ -59,7 +59,11 @@ impl Run {
             Event::CancelRequested(e) => {
                 self.canceling.get_or_insert_with(|| Arc::new(e.clone()));
             }
-            Event::HistoryCompacted(e) => self.compacted = Some(Arc::new(e.clone())),
+            Event::HistoryCompacted(e) => {
+                add(&mut self.usage, &e.usage);
+                self.spend(e.cost);
+                self.compacted = Some(Arc::new(e.clone()));
+            }
             Event::PluginStateSaved(e) => {
                 if let (Some(plugin), Some(state)) = (e.plugin.shown(), e.state.shown()) {
                     self.plugin_states.insert(plugin.clone(), Arc::new(state.clone()));
@@ -76,12 +80,19 @@ impl Run {
         }
     }
 
+    fn spend(&mut self, cost: Option<u64>) {
+        if let Some(cost) = cost {
+            self.cost = Some(self.cost.unwrap_or(0).saturating_add(cost));
+        }
+    }
+
     fn on_created(&mut self, e: &RunCreated) {
         if self.created.is_some() {
             return;
         }
         self.limits = e.limits.shown().cloned().unwrap_or_default();
         self.toolset = e.toolset.shown().cloned();
+        self.model = e.model.shown().cloned();
         self.created = Some(Arc::new(e.clone()));
     }
 
@@ -93,6 +104,7 @@ impl Run {
             return;
         }
         add(&mut self.usage, &e.usage);
+        self.spend(e.cost);
         self.replies = self.replies.saturating_add(1);
         if !e.calls.is_empty() {
             self.steps_in_turn = self.steps_in_turn.saturating_add(1);

@@ -171,6 +171,8 @@ impl Run {
             show_reasoning: self.created().is_some_and(|c| c.show_reasoning),
             calls,
             usage: reply.usage,
+            cost: reply.cost,
+            model: reply.model.map_or(Guarded::Hidden, Guarded::Shown),
             finish,
             partial,
             metadata: reply.metadata.map_or(Guarded::Hidden, Guarded::Shown),

@@ -90,7 +90,7 @@ impl Run {
     ) -> Event {
         let (error, message) = error.unzip();
         let detail = detail.map_or(Guarded::Hidden, Guarded::Shown);
-        RunFinished { status, usage: self.usage, cost: None, error, message, detail }.into()
+        RunFinished { status, usage: self.usage, cost: self.cost, error, message, detail }.into()
     }
 
     fn pause(&self) -> Option<Event> {
@@ -134,6 +134,21 @@ impl Run {
             let message = format!("Stopped after {steps} model calls in one run");
             return Some((ErrorCode::RunSteps, message));
         }
+        let tokens = self.usage.input_tokens + self.usage.output_tokens;
+        if let Some(most) = self.limits.max_tokens.filter(|most| tokens >= *most) {
+            let message = format!("Stopped after {tokens} tokens: the budget of a run is {most}");
+            return Some((ErrorCode::BudgetExceeded, message));
+        }
+        if let Some(most) = self.limits.max_cost.filter(|most| self.cost.is_some_and(|cost| cost >= *most)) {
+            let message = format!("Stopped at its cost: the budget of a run is {} USD", dollars(most));
+            return Some((ErrorCode::BudgetExceeded, message));
+        }
         None
     }
+}
+
+/// Millionths as people write them.
+fn dollars(millionths: u64) -> String {
+    let text = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -200,6 +200,8 @@ pub(crate) fn reply(text: &str) -> Reply {
     Reply {
         parts: vec![Part::text(text)],
         usage: Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() },
+        cost: Some(5),
+        model: None,
         finish: FinishReason::Stop,
         metadata: None,
         notes: Vec::new(),

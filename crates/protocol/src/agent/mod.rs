@@ -37,6 +37,15 @@ pub struct AgentConfig {
     pub permissions: PermissionSection,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<RuntimeSection>,
+    /// What the model reads when a conversation grows long.
+    #[serde(default)]
+    pub context: ContextSection,
+    /// The form that replies must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSection>,
+    /// What runs may use up.
+    #[serde(default)]
+    pub budget: BudgetSection,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
@@ -54,9 +63,14 @@ pub struct AgentSection {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[ts(optional_fields)]
 pub struct ModelSection {
-    /// A configured provider, or one of the built-in names.
-    pub provider: String,
+    /// A configured provider. Missing means that `name` is one of the
+    /// gateway's models, or `provider/model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     pub name: String,
+    /// Models that take over when this one is out of order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<ModelApi>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,6 +82,87 @@ pub struct ModelSection {
     /// Passed to the vendor as it is, by vendor name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_options: Option<serde_json::Map<String, Value>>,
+}
+
+/// What happens when the conversation outgrows the model.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[ts(optional_fields)]
+pub struct ContextSection {
+    /// Tokens that the model reads at most. Missing means what the gateway
+    /// knows of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_input_tokens: Option<u32>,
+    /// The last messages stay word for word. Missing means 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_last: Option<u32>,
+    pub when_full: WhenFull,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "lowercase")]
+pub enum WhenFull {
+    /// A summary takes the place of what is old.
+    #[default]
+    Summarize,
+    /// What is old is left out.
+    Drop,
+    /// The run fails.
+    Error,
+}
+
+/// Replies as JSON of a schema.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[ts(optional_fields)]
+pub struct OutputSection {
+    pub schema: Value,
+    /// Missing means `reply`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Vendors that can must refuse what the schema does not allow.
+    #[serde(default = "yes")]
+    pub strict: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What one run may use, and what all runs of the agent may.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[ts(optional_fields)]
+pub struct BudgetSection {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(type = "number", optional)]
+    pub max_tokens: Option<u64>,
+    /// Needs a price of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentBudget>,
+}
+
+/// The budget of all runs of an agent in one day or month (UTC).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[ts(optional_fields)]
+pub struct AgentBudget {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(type = "number", optional)]
+    pub max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<f64>,
+    pub per: Period,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "lowercase")]
+pub enum Period {
+    #[default]
+    Day,
+    Month,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

@@ -68,17 +68,47 @@ fn check(config: &AgentConfig) -> Result<(), BadConfig> {
     if config.model.max_output_tokens == Some(0) {
         return Err(BadConfig::at("model.maxOutputTokens", "must be at least 1"));
     }
-    for (path, text) in [("model.provider", &config.model.provider), ("model.name", &config.model.name)] {
-        if text.trim().is_empty() {
+    let named = [("model.provider", config.model.provider.as_deref()), ("model.name", Some(&*config.model.name))];
+    for (path, text) in named {
+        if text.is_some_and(|text| text.trim().is_empty()) {
             return Err(BadConfig::at(path, "must not be empty"));
         }
     }
+    check_uses(config)?;
     let most = limits::RunLimits::default().run_steps;
     if !(1..=most).contains(&config.loop_.max_steps) {
         return Err(BadConfig::at("loop.maxSteps", format!("must be between 1 and {most}")));
     }
     if config.loop_.max_tool_failures == 0 {
         return Err(BadConfig::at("loop.maxToolFailures", "must be at least 1"));
+    }
+    Ok(())
+}
+
+/// The context, the budgets and the form of replies.
+fn check_uses(config: &AgentConfig) -> Result<(), BadConfig> {
+    let least = limits::CONTEXT_TOKENS_MIN;
+    if config.context.max_input_tokens.is_some_and(|most| most < least) {
+        return Err(BadConfig::at("context.maxInputTokens", format!("must be at least {least}")));
+    }
+    let agent = config.budget.agent.as_ref();
+    let tokens = [
+        ("budget.maxTokens", config.budget.max_tokens),
+        ("budget.agent.maxTokens", agent.and_then(|a| a.max_tokens)),
+    ];
+    if let Some((path, _)) = tokens.into_iter().find(|(_, most)| *most == Some(0)) {
+        return Err(BadConfig::at(path, "must be at least 1"));
+    }
+    let costs = [
+        ("budget.maxCostUsd", config.budget.max_cost_usd),
+        ("budget.agent.maxCostUsd", agent.and_then(|a| a.max_cost_usd)),
+    ];
+    let bad = |usd: f64| !usd.is_finite() || usd <= 0.0;
+    if let Some((path, _)) = costs.into_iter().find(|(_, most)| most.is_some_and(bad)) {
+        return Err(BadConfig::at(path, "must be more than 0"));
+    }
+    if config.output.as_ref().is_some_and(|output| !output.schema.is_object()) {
+        return Err(BadConfig::at("output.schema", "must be an object"));
     }
     Ok(())
 }

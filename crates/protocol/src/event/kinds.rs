@@ -84,6 +84,9 @@ event! {
         pub by: Guarded<Actor>, // S
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub metadata: Guarded<Value>, // S
+        /// The model that was asked for instead of the agent's own.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub model: Guarded<String>, // S
     }
 }
 
@@ -130,6 +133,13 @@ event! {
         pub calls: Vec<ReplyCall>,
         #[serde(default)]
         pub usage: Usage, // P
+        /// What it cost, in millionths of a dollar, if the price is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(type = "number", optional)]
+        pub cost: Option<u64>, // P
+        /// Who answered: provider and model.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub model: Guarded<String>, // S
         pub finish: FinishReason, // P
         /// Cut short by a cancel or an interrupt.
         #[serde(default)]
@@ -419,6 +429,12 @@ event! {
         pub up_to: i64, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub summary: Guarded<String>, // S
+        /// What the summary took.
+        #[serde(default)]
+        pub usage: Usage, // P
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(type = "number", optional)]
+        pub cost: Option<u64>, // P
     }
 }
 

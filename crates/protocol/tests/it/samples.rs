@@ -171,11 +171,19 @@ fn created() -> Event {
         root: RunId::parse("run_0").unwrap(),
         depth: 1,
         show_reasoning: true,
-        limits: RunLimits { max_steps: 987_654, run_steps: 987_654, tool_failures: 987_654 }.into(),
+        limits: RunLimits {
+            max_steps: 987_654,
+            run_steps: 987_654,
+            tool_failures: 987_654,
+            max_tokens: Some(987_654),
+            max_cost: Some(987_654),
+        }
+        .into(),
         on_message: MessagePolicy::Interrupt.into(),
         answerers: Answerers::Admin.into(),
         by: secret_actor("creator"),
         metadata: secret_value("run-metadata"),
+        model: secret_text("asked-model"),
     }
     .into()
 }
@@ -201,6 +209,8 @@ fn replied(visibility: Visibility) -> Event {
             metadata: secret_value("vendor-call"),
         }],
         usage: usage(),
+        cost: Some(1200),
+        model: secret_text("answering-model"),
         finish: FinishReason::ToolCalls,
         partial: true,
         metadata: secret_value("vendor-reply"),
@@ -379,7 +389,7 @@ fn others() -> Vec<Event> {
         MessageQueued { message: message(3), interrupt: true }.into(),
         MessageTaken { messages: vec![message(3), message(4)] }.into(),
         CancelRequested { reason: Some("no longer needed".into()), by: secret_actor("canceler") }.into(),
-        HistoryCompacted { up_to: 40, summary: secret_text("summary") }.into(),
+        HistoryCompacted { up_to: 40, summary: secret_text("summary"), usage: usage(), cost: Some(7) }.into(),
         PluginEmitted { plugin: "citations".into(), name: "sources".into(), value: json!([1]) }.into(),
         PluginStateSaved { plugin: secret_text("plugin"), state: secret_value("state") }.into(),
         RunPaused {

@@ -135,6 +135,8 @@ pub(crate) fn replied(run: &RunId, step: u32, calls: &[CallId]) -> Event {
         finish: if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls },
         calls,
         usage: Usage { input_tokens: 120, output_tokens: 12, ..Usage::default() },
+        cost: None,
+        model: Guarded::Hidden,
         partial: false,
         metadata: Guarded::Hidden,
     }
