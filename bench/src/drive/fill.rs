@@ -190,7 +190,8 @@ async fn copy(tx: &mut Tx<'_>, template: &Template) -> Result<(), log::AppendErr
         epoch: 1,
         owner: &owner,
         expected: 0,
-        events: &events,
+        events: &events.into(),
+        speaks: 0,
         after: &after,
     };
     log::append(tx, &append).await?;

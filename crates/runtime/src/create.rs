@@ -9,16 +9,16 @@ use toolyard_protocol::{
     AgentName, ApiError, BranchId, EntityId, ErrorCode, Guarded, Principal, RunId, TenantId,
 };
 use toolyard_store::entities::{self, EntityKind};
-use toolyard_store::log::{self, Logged, Wake};
+use toolyard_store::log::{self, Wake};
 use toolyard_store::runs::{self, NewRun};
 use toolyard_store::spaces::{self, Space};
-use toolyard_store::{StoreError, Tx, agents, failpoint};
+use toolyard_store::{Commit, StoreError, Tx, agents, failpoint};
 
 use crate::agents::{Found, LoadedAgent};
 use crate::command::{CreateRun, Fresh, Once};
 use crate::once;
 use crate::refused::Refused;
-use crate::runtime::{Runtime, Start};
+use crate::runtime::{Born, Runtime, Start};
 use crate::starting::Desk;
 
 /// What a new run is made of.
@@ -176,15 +176,18 @@ impl Runtime {
         if owner.is_some() {
             events.push(RunStarted {}.into());
         }
+        let events: Arc<[Event]> = events.into();
+        // Before the commit: no fact that follows it is missed.
+        let watch = owner.is_some().then(|| self.store.feed().watch_run(&run));
         let done = log::append_fact(tx, &row, &events, Wake::No).await?;
-        let started = owner.is_some();
-        if started {
-            let log = (1_i64..).zip(events).map(|(seq, event)| Logged { seq, at: done.at, event }).collect();
+        let started = watch.is_some();
+        if let Some(watch) = watch {
+            let log = Commit { after: 0, at: done.at, events };
             let start = Start {
                 tenant: tenant.clone(),
                 run: run.clone(),
                 epoch: row.epoch,
-                log: Some(log),
+                born: Some(Born { log, watch }),
                 recovered: false,
             };
             desk.starts.push(start);

@@ -162,7 +162,7 @@ async fn feed_live(
         let open = waits::open_of_run(tx, &live.tenant, &live.id).await?;
         let open: Vec<_> = open.into_iter().map(|w| w.wait).collect();
         let events = facts::supersede(&open, vec![message.id.clone()], by);
-        desk.wake(tx, live, &events, 0).await?;
+        desk.wake(tx, live, events, 0).await?;
         return Ok(Disposition::Superseded);
     }
     let (interrupt, disposition) = match live.on_message {
@@ -174,6 +174,6 @@ async fn feed_live(
     };
     let event = MessageQueued { message: message.id.clone(), interrupt };
     let open = waits::open_of_run(tx, &live.tenant, &live.id).await?.len();
-    desk.wake(tx, live, &[Event::from(event)], open).await?;
+    desk.wake(tx, live, vec![Event::from(event)], open).await?;
     Ok(disposition)
 }

@@ -10,9 +10,9 @@ use toolyard_models::Providers;
 use toolyard_protocol::event::{Event, RunFinished, Undecodable};
 use toolyard_protocol::run::{RunEnd, RunStatus};
 use toolyard_protocol::{ErrorCode, Guarded, RunId, TenantId, limits};
-use toolyard_store::log::{self, Append, Logged};
+use toolyard_store::log::{self, Append};
 use toolyard_store::runs::{self, After, Claimed, GaveUp, Owner};
-use toolyard_store::{Store, StoreError, nodes};
+use toolyard_store::{Commit, Store, StoreError, Watch, nodes};
 
 use crate::agents::Agents;
 use crate::scheduler;
@@ -48,9 +48,16 @@ pub(crate) struct Start {
     pub(crate) tenant: TenantId,
     pub(crate) run: RunId,
     pub(crate) epoch: i64,
-    /// The log, if the caller has just written all of it.
-    pub(crate) log: Option<Vec<Logged>>,
+    /// Set for a run that was made a moment ago.
+    pub(crate) born: Option<Born>,
     pub(crate) recovered: bool,
+}
+
+/// All of a new run's log, and an ear that has listened since before its commit.
+#[derive(Debug)]
+pub(crate) struct Born {
+    pub(crate) log: Commit,
+    pub(crate) watch: Watch,
 }
 
 /// How long a run that failed unexpectedly rests before the next try.
@@ -210,7 +217,7 @@ impl Runtime {
             return;
         }
         let Claimed { tenant, run, epoch, recovered, .. } = claimed;
-        self.begin(Start { tenant, run, epoch, log: None, recovered }, slot);
+        self.begin(Start { tenant, run, epoch, born: None, recovered }, slot);
     }
 
     /// Ends a run without reading its log, which is what fails.
@@ -249,8 +256,9 @@ impl Runtime {
                         epoch: claimed.epoch,
                         owner: &me,
                         expected: row.last_seq,
-                        events: &[Event::RunFinished(end)],
+                        events: &Arc::from([Event::RunFinished(end)]),
                         after: &after,
+                        speaks: 0,
                     };
                     toolyard_store::waits::close_all(tx, &row).await?;
                     log::append(tx, &append).await?;

@@ -37,13 +37,13 @@ impl Desk {
         &mut self,
         tx: &mut Tx<'_>,
         live: &RunRow,
-        events: &[Event],
+        events: Vec<Event>,
         waits_left: usize,
     ) -> Result<(), StoreError> {
         let owner = self.owner();
         if let Some(woken) = facts::append(tx, live, events, waits_left, owner.as_ref()).await? {
             let facts::Woken { tenant, run, epoch } = woken;
-            self.starts.push(Start { tenant, run, epoch, log: None, recovered: false });
+            self.starts.push(Start { tenant, run, epoch, born: None, recovered: false });
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
-//! Tells readers on this node what is new. News never carries truth: the log
-//! does. Missing all of it costs a reader at most one poll.
+//! Tells readers on this node what is new. The log is the truth: news says that
+//! it grew, and brings the newest commit along when this node wrote it. Missing
+//! all of it costs a reader at most one poll.
 //!
 //! A hub exists while somebody reads the run or a step of it streams, so a
 //! waiting run costs no memory.
@@ -12,9 +13,9 @@ use toolyard_protocol::delta::Delta;
 use toolyard_protocol::{RunId, SpaceId};
 
 use crate::so_far::StepSoFar;
-use crate::tx::Touched;
+use crate::tx::{Commit, Touched};
 
-/// Deltas a reader may lag behind before it must join again.
+/// Batches of deltas a reader may lag behind before it must join again.
 const BACKLOG: usize = 1024;
 
 /// The in-process feed. Cheap to clone.
@@ -29,16 +30,25 @@ struct Hubs {
 
 #[derive(Debug)]
 struct Hub {
-    /// The newest committed seq of a run; of a space, a count of its news.
-    committed: watch::Sender<i64>,
-    deltas: broadcast::Sender<Arc<Delta>>,
+    committed: watch::Sender<News>,
+    deltas: broadcast::Sender<Arc<[Delta]>>,
     so_far: HashMap<RunId, StepSoFar>,
+}
+
+/// The newest thing that was committed.
+#[derive(Debug, Clone, Default)]
+pub struct News {
+    /// The last seq of a run; of a space, a count of its news.
+    pub seq: i64,
+    /// The events that came last, if this node wrote them: who has read up to
+    /// them need not ask the database.
+    pub commit: Option<Arc<Commit>>,
 }
 
 impl Hub {
     fn new() -> Self {
         Self {
-            committed: watch::Sender::new(0),
+            committed: watch::Sender::new(News::default()),
             deltas: broadcast::Sender::new(BACKLOG),
             so_far: HashMap::new(),
         }
@@ -54,10 +64,13 @@ impl Hub {
             _seat: seat,
         }
     }
-    fn delta(&mut self, delta: &Arc<Delta>) {
-        self.so_far.entry(delta.run.clone()).or_insert_with(|| StepSoFar::start(delta)).add(delta);
+    fn deltas(&mut self, deltas: &Arc<[Delta]>) {
+        let Some(first) = deltas.first() else { return };
+        // All of one run.
+        let so_far = self.so_far.entry(first.run.clone()).or_insert_with(|| StepSoFar::start(first));
+        deltas.iter().for_each(|delta| so_far.add(delta));
         // Nobody listening is fine.
-        let _ = self.deltas.send(delta.clone());
+        let _ = self.deltas.send(deltas.clone());
     }
     /// The whole reply is in the log: the step so far is no longer needed.
     fn forget_replied(&mut self, news: &Touched) {
@@ -72,8 +85,9 @@ impl Hub {
 /// A reader's ear, and what of the current steps it missed.
 #[derive(Debug)]
 pub struct Joined {
-    pub committed: watch::Receiver<i64>,
-    pub deltas: broadcast::Receiver<Arc<Delta>>,
+    pub committed: watch::Receiver<News>,
+    /// Pieces that came together come together.
+    pub deltas: broadcast::Receiver<Arc<[Delta]>>,
     pub so_far: Vec<StepSoFar>,
     // Last, so that the receivers are gone when it looks for idle hubs.
     _seat: Seat,
@@ -82,7 +96,7 @@ pub struct Joined {
 /// Hears of commits to one run.
 #[derive(Debug)]
 pub struct Watch {
-    pub committed: watch::Receiver<i64>,
+    pub committed: watch::Receiver<News>,
     _seat: Seat,
 }
 
@@ -125,13 +139,14 @@ impl Feed {
         self.hubs().spaces.entry(space.clone()).or_insert_with(Hub::new).join(seat)
     }
 
-    /// Streams a piece to whoever listens.
-    pub fn delta(&self, space: Option<&SpaceId>, delta: Delta) {
-        let delta = Arc::new(delta);
+    /// Streams pieces of one run to whoever listens.
+    pub fn deltas(&self, space: Option<&SpaceId>, deltas: Vec<Delta>) {
+        let Some(run) = deltas.first().map(|delta| delta.run.clone()) else { return };
+        let deltas: Arc<[Delta]> = deltas.into();
         let mut hubs = self.hubs();
-        hubs.runs.entry(delta.run.clone()).or_insert_with(Hub::new).delta(&delta);
+        hubs.runs.entry(run).or_insert_with(Hub::new).deltas(&deltas);
         if let Some(space) = space {
-            hubs.spaces.entry(space.clone()).or_insert_with(Hub::new).delta(&delta);
+            hubs.spaces.entry(space.clone()).or_insert_with(Hub::new).deltas(&deltas);
         }
     }
 
@@ -157,15 +172,17 @@ impl Feed {
             if let Some(hub) = news.run.as_ref().and_then(|run| hubs.runs.get_mut(run)) {
                 hub.forget_replied(news);
                 // PostgreSQL tells a node of its own commits too: those are no news.
-                hub.committed.send_if_modified(|at| {
-                    let newer = news.seq > *at;
-                    *at = (*at).max(news.seq);
+                hub.committed.send_if_modified(|told| {
+                    let newer = news.seq > told.seq;
+                    if newer {
+                        *told = News { seq: news.seq, commit: news.commit.clone() };
+                    }
                     newer
                 });
             }
             if let Some(hub) = news.space.as_ref().and_then(|space| hubs.spaces.get_mut(space)) {
                 hub.forget_replied(news);
-                hub.committed.send_modify(|n| *n = n.wrapping_add(1));
+                hub.committed.send_modify(|told| told.seq = told.seq.wrapping_add(1));
             }
             hubs.sweep(news.run.as_ref(), news.space.as_ref());
         }

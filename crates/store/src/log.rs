@@ -4,6 +4,8 @@
 //! append* comes from any node under the run's lock. Both keep the ledger and
 //! the run row in step with the events, in one transaction.
 
+use std::sync::Arc;
+
 use toolyard_protocol::event::Event;
 use toolyard_protocol::run::RunStatus;
 use toolyard_protocol::wait::LedgerChange;
@@ -11,7 +13,7 @@ use toolyard_protocol::{ErrorCode, RunId, SpaceId, TenantId, Timestamp};
 
 use crate::error::StoreError;
 use crate::runs::{After, Owner, RunRow};
-use crate::tx::{Touched, Tx, args};
+use crate::tx::{Commit, Touched, Tx, args};
 use crate::{spaces, waits};
 
 /// An event with its place.
@@ -33,8 +35,10 @@ pub struct Append<'a> {
     pub owner: &'a Owner,
     /// The last seq that the worker has folded.
     pub expected: i64,
-    pub events: &'a [Event],
+    pub events: &'a Arc<[Event]>,
     pub after: &'a After,
+    /// Places in the space to take behind the events, for what is said there.
+    pub speaks: usize,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +60,8 @@ pub enum AppendError {
 pub struct Appended {
     pub seq: i64,
     pub at: Timestamp,
+    /// The first of the places behind the events, in a space.
+    pub free_pos: Option<i64>,
 }
 
 /// Appends what the worker decided, if it still may.
@@ -90,8 +96,8 @@ pub async fn append(tx: &mut Tx<'_>, append: &Append<'_>) -> Result<Appended, Ap
         return Err(refusal(tx, append, &token).await?);
     }
     let place = Place { tenant: append.tenant, run: append.run, root: append.root, space: append.space };
-    write_events(tx, &place, append.expected, append.events, now).await?;
-    Ok(Appended { seq: last, at: now })
+    let free_pos = write_events(tx, &place, append.expected, append.events, append.speaks, now).await?;
+    Ok(Appended { seq: last, at: now, free_pos })
 }
 
 /// Only these say that a recovery went well. A step that starts over and fails
@@ -144,7 +150,7 @@ pub struct FactAppended {
 pub async fn append_fact(
     tx: &mut Tx<'_>,
     run: &RunRow,
-    events: &[Event],
+    events: &Arc<[Event]>,
     wake: Wake<'_>,
 ) -> Result<FactAppended, StoreError> {
     let now = tx.now().await?;
@@ -178,7 +184,7 @@ pub async fn append_fact(
         }
     }
     let place = Place { tenant: &run.tenant, run: &run.id, root: &run.root, space: run.space.as_ref() };
-    write_events(tx, &place, run.last_seq, events, now).await?;
+    write_events(tx, &place, run.last_seq, events, 0, now).await?;
     Ok(FactAppended { seq: last, at: now, assigned: (epoch != run.epoch).then_some(epoch) })
 }
 
@@ -189,51 +195,63 @@ pub(crate) struct Place<'a> {
     pub(crate) space: Option<&'a SpaceId>,
 }
 
-async fn write_events(
+/// Answers the first position behind the events, in a space.
+pub(crate) async fn write_events(
     tx: &mut Tx<'_>,
     place: &Place<'_>,
     after: i64,
-    events: &[Event],
+    events: &Arc<[Event]>,
+    speaks: usize,
     now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<Option<i64>, StoreError> {
     // Run, waits, space: the order in which all transactions lock.
-    for (seq, event) in (after + 1..).zip(events) {
+    for (seq, event) in (after + 1..).zip(events.iter()) {
         if let Some(change) = LedgerChange::of(event) {
             waits::apply(tx, place, &change, seq, now).await?;
         }
     }
     let first_pos = match place.space {
-        Some(space) => Some(spaces::take_positions(tx, place.tenant, space, events.len()).await?),
+        Some(space) => Some(spaces::take_positions(tx, place.tenant, space, events.len() + speaks).await?),
         None => None,
     };
     let mut replied = None;
-    for (i, event) in (0_i64..).zip(events) {
-        let seq = after + 1 + i;
+    for (seq, event) in (after + 1..).zip(events.iter()) {
         tx.exec(
-            "INSERT INTO events (tenant, run, seq, at, body, space, pos) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-            args![
-                place.tenant.as_str(),
-                place.run.as_str(),
-                seq,
-                now,
-                &event.encode(),
-                place.space.map(SpaceId::as_str),
-                first_pos.map(|p| p + i)
-            ],
+            "INSERT INTO events (tenant, run, seq, at, body) VALUES ($1, $2, $3, $4, $5)",
+            args![place.tenant.as_str(), place.run.as_str(), seq, now, &event.encode()],
         )
         .await?;
         if let Event::ModelReplied(reply) = event {
             replied = Some(reply.step);
         }
     }
+    let count = i64::try_from(events.len()).unwrap_or(0);
+    if let (Some(space), Some(first)) = (place.space, first_pos)
+        && count > 0
+    {
+        // One line per append: the events lie behind each other in both orders.
+        tx.exec(
+            "INSERT INTO space_log (tenant, space, last_pos, run, last_seq, events) VALUES ($1, $2, $3, $4, $5, $6)",
+            args![
+                place.tenant.as_str(),
+                space.as_str(),
+                first + count - 1,
+                place.run.as_str(),
+                after + count,
+                count
+            ],
+        )
+        .await?;
+    }
     tx.touched.push(Touched {
         tenant: place.tenant.clone(),
         run: Some(place.run.clone()),
-        seq: after + i64::try_from(events.len()).unwrap_or(0),
+        seq: after + count,
         space: place.space.cloned(),
         replied,
+        commit: Some(Arc::new(Commit { after, at: now, events: events.clone() })),
     });
-    Ok(())
+    Ok(first_pos.map(|first| first + count))
 }
 
 /// Events after a position, in order.
@@ -289,7 +307,10 @@ pub async fn read_space(
 ) -> Result<Vec<SpaceEvent>, StoreError> {
     let rows = tx
         .all(
-            "SELECT pos, run, seq, at, body FROM events WHERE tenant = $1 AND space = $2 AND pos > $3 ORDER BY pos LIMIT $4",
+            "SELECT l.last_pos - l.last_seq + e.seq, e.run, e.seq, e.at, e.body \
+             FROM space_log l JOIN events e ON e.tenant = l.tenant AND e.run = l.run AND e.seq > l.last_seq - l.events AND e.seq <= l.last_seq \
+             WHERE l.tenant = $1 AND l.space = $2 AND l.last_pos > $3 AND l.last_pos - l.last_seq + e.seq > $3 \
+             ORDER BY l.last_pos, e.seq LIMIT $4",
             args![tenant.as_str(), space.as_str(), after, i64::from(limit)],
             |r| Ok((r.int(0)?, r.parsed(1, RunId::parse)?, r.int(2)?, r.time(3)?, r.text(4)?)),
         )

@@ -62,6 +62,7 @@ pub async fn insert(
         seq: pos,
         space: Some(space.clone()),
         replied: None,
+        commit: None,
     });
     Ok(Message {
         id: message.id,
@@ -78,29 +79,25 @@ pub async fn insert(
     })
 }
 
-/// Writes the message of a run's turn: new at the end of the space, or with
-/// new parts at its old place.
-pub async fn upsert(
+/// The message of a run's turn as it grows, with new parts at its old place.
+pub async fn revise(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
-    space: &SpaceId,
-    message: &NewMessage,
-) -> Result<(), StoreError> {
-    let parts = serde_json::to_string(&message.parts).unwrap_or_default();
-    let changed = tx
+    id: &MessageId,
+    parts: &[Part],
+) -> Result<bool, StoreError> {
+    let parts = serde_json::to_string(parts).unwrap_or_default();
+    let revised = tx
         .exec(
             "UPDATE messages SET parts = $1 WHERE tenant = $2 AND id = $3",
-            args![&parts, tenant.as_str(), message.id.as_str()],
+            args![&parts, tenant.as_str(), id.as_str()],
         )
         .await?;
-    if changed == 0 {
-        let pos = spaces::take_positions(tx, tenant, space, 1).await?;
-        write(tx, tenant, space, pos, message).await?;
-    }
-    Ok(())
+    Ok(revised > 0)
 }
 
-async fn write(
+/// Writes a message at a place that its transaction has taken.
+pub async fn write(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
     space: &SpaceId,

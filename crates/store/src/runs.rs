@@ -423,6 +423,11 @@ pub async fn poisoned(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<RunRow>, StoreE
 pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<bool, StoreError> {
     let (t, id) = (tenant.as_str(), run.as_str());
     tx.exec("DELETE FROM events WHERE tenant = $1 AND run = $2", args![t, id]).await?;
+    tx.exec(
+        "DELETE FROM space_log WHERE tenant = $1 AND run = $2 AND space = (SELECT space FROM runs WHERE tenant = $1 AND id = $2)",
+        args![t, id],
+    )
+    .await?;
     tx.exec("DELETE FROM waits WHERE tenant = $1 AND run = $2", args![t, id]).await?;
     tx.exec("DELETE FROM messages WHERE tenant = $1 AND run = $2", args![t, id]).await?;
     Ok(tx.exec("DELETE FROM runs WHERE tenant = $1 AND id = $2", args![t, id]).await? > 0)

@@ -5,7 +5,10 @@
 //! On SQLite a `Tx` runs on the writer thread (or a reader's) and never
 //! really waits; on PostgreSQL it is a pooled connection.
 
+use std::sync::Arc;
+
 use sqlx::Row as _;
+use toolyard_protocol::event::Event;
 use toolyard_protocol::{RunId, SpaceId, TenantId, Timestamp};
 
 use crate::error::StoreError;
@@ -153,7 +156,7 @@ impl Row<'_> {
 }
 
 /// What a commit changed, told to readers once it is durable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Touched {
     pub tenant: TenantId,
     pub run: Option<RunId>,
@@ -161,6 +164,17 @@ pub struct Touched {
     pub space: Option<SpaceId>,
     /// The step whose whole reply is in this commit.
     pub replied: Option<u32>,
+    /// The events themselves, if this node wrote them.
+    pub commit: Option<Arc<Commit>>,
+}
+
+/// The events that one transaction added to a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Commit {
+    /// The seq before the first of them.
+    pub after: i64,
+    pub at: Timestamp,
+    pub events: Arc<[Event]>,
 }
 
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! One server-sent event, written once into one buffer.
 
-use std::fmt::Write as _;
-use std::io;
+use std::io::Write as _;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -55,25 +54,27 @@ impl Frame {
         body: &B,
         room: usize,
     ) -> Self {
-        let mut text = String::with_capacity(OVERHEAD + room + room / 8);
+        let mut text = Vec::with_capacity(OVERHEAD + room + room / 8);
         if let Some(id) = id {
-            // Writing into a text cannot fail.
+            // Writing into memory cannot fail.
             let _ = writeln!(text, "id: {id}");
         }
-        text.push_str("event: ");
-        text.push_str(name);
-        text.push_str("\ndata: ");
+        text.extend_from_slice(b"event: ");
+        text.extend_from_slice(name.as_bytes());
+        text.extend_from_slice(b"\ndata: ");
         let start = text.len();
         let Head { run, seq, ts, space } = head;
         let payload = Payload { name, run_id: run, seq, ts, smart_space_id: space, body };
-        if serde_json::to_writer(Utf8(&mut text), &payload).is_err() {
+        if serde_json::to_writer(&mut text, &payload).is_err() {
             // Plain structs with string keys cannot fail to serialize. If one
             // ever does, a reader gets an empty object and not half of one.
             text.truncate(start);
-            text.push_str("{}");
+            text.extend_from_slice(b"{}");
         }
         let data = start..text.len();
-        text.push_str("\n\n");
+        text.extend_from_slice(b"\n\n");
+        // JSON is UTF-8: nothing is ever replaced.
+        let text = String::from_utf8(text).unwrap_or_default();
         Self { id, name, text, data }
     }
 
@@ -102,19 +103,5 @@ impl Frame {
         text.truncate(data.end);
         text.drain(..data.start);
         text
-    }
-}
-
-/// Lets a serializer write into a text without a second buffer.
-struct Utf8<'a>(&'a mut String);
-
-impl io::Write for Utf8<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
-        self.0.push_str(text);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

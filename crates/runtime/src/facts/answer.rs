@@ -57,7 +57,7 @@ impl Runtime {
                 }
                 let events = facts::answer(&found.wait, answer.answer, caller.actor.clone())?;
                 let open = waits::open_of_run(tx, &row.tenant, &row.id).await?.len();
-                let woken = super::append(tx, &row, &events, open - 1, owner.as_ref()).await?;
+                let woken = super::append(tx, &row, events, open - 1, owner.as_ref()).await?;
                 let who = who(&caller);
                 audit::write(tx, &row.tenant, &who, "wait.answered", wait.as_str(), None).await?;
                 failpoint!("submit.before_commit");

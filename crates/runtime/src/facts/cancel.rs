@@ -27,7 +27,7 @@ impl Runtime {
                     return Err(Refusal::RunEnded.into());
                 }
                 let event = CancelRequested { reason, by: Guarded::Shown(caller.actor.clone()) };
-                let woken = super::append(tx, &row, &[Event::from(event)], 0, owner.as_ref()).await?;
+                let woken = super::append(tx, &row, vec![Event::from(event)], 0, owner.as_ref()).await?;
                 Ok(((), woken))
             })
         })

@@ -27,7 +27,7 @@ impl Runtime {
                     }
                     // Other waits of the same call end with it.
                     let left = open.iter().filter(|w| w.wait.call != found.wait.call).count();
-                    let woken = super::append(tx, &row, &events, left, owner.as_ref()).await?;
+                    let woken = super::append(tx, &row, events, left, owner.as_ref()).await?;
                     Ok(((), woken))
                 })
             })

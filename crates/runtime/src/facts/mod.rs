@@ -77,7 +77,7 @@ impl Runtime {
         let (value, woken) = self.store.write(move |tx| op(tx, owner)).await?;
         match (woken, slot) {
             (Some(Woken { tenant, run, epoch }), Some(slot)) => {
-                self.begin(Start { tenant, run, epoch, log: None, recovered: false }, slot);
+                self.begin(Start { tenant, run, epoch, born: None, recovered: false }, slot);
             }
             // Without a slot it was queued: somebody with room takes it.
             (_, None) => self.slots.queued(),
@@ -92,11 +92,11 @@ impl Runtime {
 pub(crate) async fn append(
     tx: &mut Tx<'_>,
     row: &RunRow,
-    events: &[Event],
+    events: Vec<Event>,
     waits_left: usize,
     owner: Option<&Owner>,
 ) -> Result<Option<Woken>, StoreError> {
-    let wake = if facts::wakes(events, waits_left) { Wake::Yes(owner) } else { Wake::No };
-    let done = log::append_fact(tx, row, events, wake).await?;
+    let wake = if facts::wakes(&events, waits_left) { Wake::Yes(owner) } else { Wake::No };
+    let done = log::append_fact(tx, row, &Arc::from(events), wake).await?;
     Ok(done.assigned.map(|epoch| Woken { tenant: row.tenant.clone(), run: row.id.clone(), epoch }))
 }

@@ -105,7 +105,7 @@ async fn take(
     if events.is_empty() {
         return Ok((taken, None));
     }
-    let woken = super::append(tx, row, &events, open, owner).await?;
+    let woken = super::append(tx, row, events, open, owner).await?;
     Ok((taken, woken))
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use toolyard_engine::{Input, Run};
-use toolyard_protocol::Timestamp;
 use toolyard_protocol::event::{BlobRef, Event};
 use toolyard_protocol::message::{Part, Speaker};
+use toolyard_protocol::{MessageId, Timestamp};
 use toolyard_store::log::{self, Append, AppendError};
 use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::runs::{self, After};
@@ -40,9 +40,12 @@ impl DatabaseClock {
 
 /// All that one append writes.
 struct Commit {
-    events: Vec<Event>,
+    events: Arc<[Event]>,
     after: After,
-    messages: Vec<NewMessage>,
+    /// Of turns that begin to speak.
+    new: Vec<NewMessage>,
+    /// Of turns that speak on.
+    grown: Vec<NewMessage>,
     blobs: Vec<(BlobRef, Vec<u8>)>,
 }
 
@@ -66,7 +69,7 @@ impl Worker {
             }
             let mut next = self.run.clone();
             events.iter().for_each(|e| next.fold(e));
-            let commit = self.commit_of(&next, events, blobs.clone());
+            let commit = self.commit_of(&next, events.into(), blobs.clone());
             let kind = Kind::of(&commit);
             kind.before();
             match self.append(commit).await {
@@ -94,11 +97,15 @@ impl Worker {
         }
     }
 
-    fn commit_of(&self, next: &Run, events: Vec<Event>, blobs: Vec<(BlobRef, Vec<u8>)>) -> Commit {
+    fn commit_of(&self, next: &Run, events: Arc<[Event]>, blobs: Vec<(BlobRef, Vec<u8>)>) -> Commit {
         let after = after(next);
         let speaks = events.iter().any(|e| matches!(e, Event::ModelReplied(_) | Event::RunFinished(_)));
-        let messages = if speaks { self.turn_messages(next) } else { Vec::new() };
-        Commit { events, after, messages, blobs }
+        let said = if speaks { self.turn_messages(next) } else { Vec::new() };
+        // A turn's message is stored with its first step.
+        let stored: Vec<&MessageId> =
+            self.run.turns().iter().filter(|t| !t.steps.is_empty()).map(|t| &t.message).collect();
+        let (grown, new) = said.into_iter().partition(|m| stored.contains(&&m.id));
+        Commit { events, after, new, grown, blobs }
     }
 
     /// The assistant messages of the turns that are not stored as they stay.
@@ -140,11 +147,15 @@ impl Worker {
                         expected,
                         events: &commit.events,
                         after: &commit.after,
+                        speaks: commit.new.len(),
                     };
                     let done = log::append(tx, &append).await?;
-                    if let Some(space) = &space {
-                        for message in &commit.messages {
-                            messages::upsert(tx, &tenant, space, message).await?;
+                    if let (Some(space), Some(free)) = (&space, done.free_pos) {
+                        for (pos, message) in (free..).zip(&commit.new) {
+                            messages::write(tx, &tenant, space, pos, message).await?;
+                        }
+                        for message in &commit.grown {
+                            messages::revise(tx, &tenant, &message.id, &message.parts).await?;
                         }
                     }
                     for (blob, bytes) in &commit.blobs {

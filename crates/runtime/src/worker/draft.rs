@@ -43,6 +43,8 @@ pub(super) struct Audience {
 #[derive(Debug)]
 pub(super) struct Draft {
     audience: Audience,
+    /// Pieces that nobody was told of yet.
+    fresh: Vec<Delta>,
     toolset: Toolset,
     offset: u32,
     part: u32,
@@ -58,6 +60,7 @@ impl Draft {
     pub(super) fn new(audience: Audience, toolset: Toolset) -> Self {
         Self {
             audience,
+            fresh: Vec::new(),
             toolset,
             offset: 0,
             part: 0,
@@ -110,10 +113,16 @@ impl Draft {
     }
 
     fn show(&mut self, piece: Piece) {
-        let Audience { feed, run, space, step, attempt, .. } = &self.audience;
+        let Audience { run, step, attempt, .. } = &self.audience;
         let delta = Delta { run: run.clone(), step: *step, attempt: *attempt, offset: self.offset, piece };
         self.offset += 1;
-        feed.delta(space.as_ref(), delta);
+        self.fresh.push(delta);
+    }
+
+    /// Tells the audience what is new.
+    pub(super) fn tell(&mut self) {
+        let Audience { feed, space, .. } = &self.audience;
+        feed.deltas(space.as_ref(), std::mem::take(&mut self.fresh));
     }
 
     fn close_part(&mut self) {

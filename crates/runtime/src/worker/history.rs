@@ -6,53 +6,75 @@ use std::sync::Arc;
 
 use toolyard_engine::{Returned, Step, Turn};
 use toolyard_models::{ChatTurn, PastCall, PastResult};
+use toolyard_protocol::event::RunCreated;
 use toolyard_protocol::message::{Message, Part, Speaker, text_of};
 use toolyard_protocol::outcome::CANCELED_TEXT;
-use toolyard_protocol::{EntityId, Hash, OutcomeKind, ToolOutcome, limits};
+use toolyard_protocol::{EntityId, Hash, MessageId, OutcomeKind, ToolOutcome, limits};
 use toolyard_store::{blobs, messages};
 
 use super::{Stop, Worker};
 
+/// Messages before the run, messages that it took, large values by hash.
+type Read = (Vec<Message>, Vec<Message>, HashMap<Hash, String>);
+
 impl Worker {
     pub(super) async fn history(&mut self) -> Result<Vec<ChatTurn>, Stop> {
         let Some(created) = self.run.created().cloned() else { return Ok(Vec::new()) };
+        let me = created.agent_entity.clone();
         let taken: Vec<_> = self.run.turns().iter().flat_map(|t| t.taken.clone()).collect();
         let blobs = self.large_results();
-        let tenant = self.tenant.clone();
-        let me = created.agent_entity.clone();
-        let (before, later, large) = self
-            .patiently(move |tx| {
-                let (tenant, created, taken, blobs) =
-                    (tenant.clone(), created.clone(), taken.clone(), blobs.clone());
-                Box::pin(async move {
-                    let before = match &created.space {
-                        Some(space) => {
-                            messages::history(tx, &tenant, space, &created.branch, created.history_to).await?
-                        }
-                        None => Vec::new(),
-                    };
-                    let mut later = Vec::with_capacity(taken.len());
-                    for id in &taken {
-                        later.extend(messages::get(tx, &tenant, id).await?);
-                    }
-                    let mut large = HashMap::with_capacity(blobs.len());
-                    for hash in blobs {
-                        if let Some(bytes) = blobs::get(tx, &tenant, &hash).await? {
-                            large.insert(hash, for_model(&bytes));
-                        }
-                    }
-                    Ok((before, later, large))
-                })
-            })
-            .await?;
-        let mut turns = Vec::new();
-        for message in &before {
-            add_message(&mut turns, message, me.as_ref());
-        }
+        let known = self.before.is_some();
+        let (before, later, large) = if known && taken.is_empty() && blobs.is_empty() {
+            Default::default()
+        } else {
+            self.read_history(created, known, taken, blobs).await?
+        };
+        let past = self.before.get_or_insert_with(|| {
+            let mut turns = Vec::new();
+            before.iter().for_each(|message| add_message(&mut turns, message, me.as_ref()));
+            turns
+        });
+        let mut turns = past.clone();
         for turn in self.run.turns() {
             add_turn(&mut turns, turn, &later, &large, me.as_ref());
         }
         Ok(turns)
+    }
+
+    /// What was said before the run (unless it is known: it never changes),
+    /// what the run took since, and its large results.
+    async fn read_history(
+        &mut self,
+        created: RunCreated,
+        known: bool,
+        taken: Vec<MessageId>,
+        blobs: Vec<Hash>,
+    ) -> Result<Read, Stop> {
+        let tenant = self.tenant.clone();
+        self.patiently(move |tx| {
+            let (tenant, created, taken, blobs) =
+                (tenant.clone(), created.clone(), taken.clone(), blobs.clone());
+            Box::pin(async move {
+                let before = match &created.space {
+                    Some(space) if !known => {
+                        messages::history(tx, &tenant, space, &created.branch, created.history_to).await?
+                    }
+                    _ => Vec::new(),
+                };
+                let mut later = Vec::with_capacity(taken.len());
+                for id in &taken {
+                    later.extend(messages::get(tx, &tenant, id).await?);
+                }
+                let mut large = HashMap::with_capacity(blobs.len());
+                for hash in blobs {
+                    if let Some(bytes) = blobs::get(tx, &tenant, &hash).await? {
+                        large.insert(hash, for_model(&bytes));
+                    }
+                }
+                Ok((before, later, large))
+            })
+        })
+        .await
     }
 
     /// The values of this run that lie beside the log.

@@ -16,12 +16,13 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use toolyard_engine::{Effect, EffectId, Input, Run};
+use toolyard_models::ChatTurn;
 use toolyard_protocol::{ErrorCode, RunId, TenantId, Timestamp, limits};
 use toolyard_store::log::{self, Logged};
-use toolyard_store::{StoreError, Watch};
+use toolyard_store::{Commit, News, StoreError, Watch};
 
 use crate::agents::{Found, LoadedAgent};
-use crate::runtime::{Runtime, Start};
+use crate::runtime::{Born, Runtime, Start};
 use speaking::{Heard, Speaking};
 use tools::Hands;
 
@@ -50,41 +51,50 @@ pub(crate) struct Worker {
     run: Run,
     /// Or why it cannot run here: its calls fail and its next step ends the run.
     agent: Result<Arc<LoadedAgent>, String>,
-    start: Option<Start>,
+    recovered: bool,
+    /// All of the log of a run that has just begun.
+    born: Option<Commit>,
     speaking: Option<Speaking>,
     hands: Hands,
     watch: Watch,
     clock: append::DatabaseClock,
     /// Turns before this one are stored as they stay.
     first_open_turn: u32,
+    /// What was said before the run, once it was read.
+    before: Option<Vec<ChatTurn>>,
     /// The last append also gave the run up.
     released: bool,
 }
 
 impl Worker {
     pub(crate) fn new(rt: Arc<Runtime>, start: Start) -> Self {
+        let Start { tenant, run: id, epoch, born, recovered } = start;
+        let (born, watch) = born.map(|Born { log, watch }| (log, watch)).unzip();
         Self {
-            tenant: start.tenant.clone(),
-            id: start.run.clone(),
-            epoch: start.epoch,
+            // Listen first, then read: no fact falls between.
+            watch: watch.unwrap_or_else(|| rt.store.feed().watch_run(&id)),
+            tenant,
+            run: Run::new(id.clone()),
+            id,
+            epoch,
             seq: 0,
-            run: Run::new(start.run.clone()),
+            recovered,
+            born,
             agent: Err("The agent is not loaded".to_owned()),
             speaking: None,
             hands: Hands::default(),
-            // Listen first, then read: no fact falls between.
-            watch: rt.store.feed().watch_run(&start.run),
             clock: append::DatabaseClock::default(),
             first_open_turn: 0,
+            before: None,
             released: false,
-            start: Some(start),
             rt,
         }
     }
 
     /// Advances the run until it is parked, finished or lost.
     pub(crate) async fn drive(mut self) -> Result<(), Stop> {
-        let recovered = self.fold_log().await?;
+        let recovered = self.recovered;
+        self.fold_log().await?;
         self.load_agent().await?;
         self.first_open_turn = self.run.turn().saturating_sub(1);
         let why = if recovered { "the node that worked on it stopped" } else { "" };
@@ -120,15 +130,19 @@ impl Worker {
     }
 
     /// Reads the log, or takes it from whoever has just written it.
-    async fn fold_log(&mut self) -> Result<bool, Stop> {
-        let start = self.start.take();
-        let recovered = start.as_ref().is_some_and(|s| s.recovered);
-        if let Some(log) = start.and_then(|s| s.log) {
-            self.fold(&log);
+    async fn fold_log(&mut self) -> Result<(), Stop> {
+        if let Some(commit) = self.born.take() {
+            self.fold_commit(&commit);
+            return Ok(());
         }
-        // Also after a given log: a cancel may have come before this worker listened.
         while self.catch_up().await? == usize::try_from(limits::LOG_PAGE).unwrap_or(usize::MAX) {}
-        Ok(recovered)
+        Ok(())
+    }
+
+    fn fold_commit(&mut self, commit: &Commit) {
+        commit.events.iter().for_each(|event| self.run.fold(event));
+        self.seq = commit.after + i64::try_from(commit.events.len()).unwrap_or(0);
+        self.clock.saw(commit.at);
     }
 
     fn fold(&mut self, log: &[Logged]) {
@@ -154,7 +168,17 @@ impl Worker {
 
     /// A commit was announced; most are this worker's own.
     async fn hear_news(&mut self) -> Result<(), Stop> {
-        if *self.watch.committed.borrow_and_update() > self.seq { self.hear_facts().await } else { Ok(()) }
+        let News { seq, commit } = self.watch.committed.borrow_and_update().clone();
+        if seq <= self.seq {
+            return Ok(());
+        }
+        match commit.filter(|commit| commit.after == self.seq) {
+            Some(commit) => {
+                self.fold_commit(&commit);
+                self.tell(Input::Woken).await
+            }
+            None => self.hear_facts().await,
+        }
     }
 
     async fn hear_facts(&mut self) -> Result<(), Stop> {
@@ -275,8 +299,8 @@ impl Drop for Worker {
 async fn next_word(speaking: &mut Option<Speaking>) -> Heard {
     match speaking {
         Some(speaking) => {
-            let chunk = speaking.stream.next().await;
-            speaking.take(chunk)
+            let chunks = speaking.stream.next().await;
+            speaking.take(chunks)
         }
         None => std::future::pending().await,
     }

@@ -1,5 +1,7 @@
 //! A model call in flight.
 
+use futures::StreamExt;
+use futures::stream::ReadyChunks;
 use toolyard_engine::{Effect, EffectId, Reply, Tools};
 use toolyard_models::{Chunk, ModelError, ModelStream, Request};
 use toolyard_protocol::ErrorCode;
@@ -10,10 +12,15 @@ use toolyard_store::failpoint;
 use super::draft::{Audience, Draft, RawCall};
 use super::{Stop, Worker};
 
+/// Chunks that are heard together at most.
+const TOGETHER: usize = 64;
+
 /// The model's stream and what it said so far.
 pub(super) struct Speaking {
     pub(super) id: EffectId,
-    pub(super) stream: ModelStream,
+    /// What came together is heard together: one read of the vendor's stream is
+    /// one piece of news.
+    pub(super) stream: ReadyChunks<ModelStream>,
     draft: Option<Draft>,
 }
 
@@ -25,22 +32,32 @@ pub(super) enum Heard {
 }
 
 impl Speaking {
-    pub(super) fn take(&mut self, chunk: Option<Result<Chunk, ModelError>>) -> Heard {
+    pub(super) fn take(&mut self, chunks: Option<Vec<Result<Chunk, ModelError>>>) -> Heard {
         let Some(draft) = &mut self.draft else { return Heard::More };
         if draft.is_silent() {
             failpoint!("model.first_byte");
         }
-        let error = match chunk {
-            Some(Ok(chunk)) => {
-                let Some(finish) = draft.take(chunk) else { return Heard::More };
-                let Some(draft) = self.draft.take() else { return Heard::More };
-                let (reply, calls) = draft.finish(finish);
-                return Heard::Whole { reply, calls };
+        let cut = || vec![Err(ModelError::Cut { detail: Default::default() })];
+        let mut end = None;
+        for chunk in chunks.unwrap_or_else(cut) {
+            match chunk {
+                Ok(chunk) => end = draft.take(chunk).map(Ok),
+                Err(error) => end = Some(Err(error)),
             }
-            Some(Err(error)) => error,
-            None => ModelError::Cut { detail: Default::default() },
-        };
-        Heard::Failed { error, said: self.draft.take().and_then(Draft::so_far) }
+            if end.is_some() {
+                break;
+            }
+        }
+        draft.tell();
+        let Some(end) = end else { return Heard::More };
+        let Some(draft) = self.draft.take() else { return Heard::More };
+        match end {
+            Ok(finish) => {
+                let (reply, calls) = draft.finish(finish);
+                Heard::Whole { reply, calls }
+            }
+            Err(error) => Heard::Failed { error, said: draft.so_far() },
+        }
     }
 
     /// Stops listening; answers what was shown.
@@ -95,7 +112,7 @@ impl Worker {
         let offered = if request.tools.is_empty() { Toolset::default() } else { agent.tools.set.clone() };
         self.speaking = Some(Speaking {
             id: EffectId::Model { step, attempt },
-            stream: model.stream(request),
+            stream: model.stream(request).ready_chunks(TOGETHER),
             draft: Some(Draft::new(audience, offered)),
         });
         Ok(())

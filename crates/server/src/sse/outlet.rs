@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// The client left.
@@ -41,10 +41,22 @@ impl Outlet {
     }
 }
 
+/// Frames that are joined into one write at most.
+const JOINED: usize = 32;
+
 impl Inlet {
-    /// The next frame; its room is free once it is taken.
+    /// All frames that are ready, as one; their room is free once they are taken.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
-        self.0.recv().await.map(|(bytes, _)| bytes)
+        let (first, _) = self.0.recv().await?;
+        let Ok((second, _)) = self.0.try_recv() else { return Some(first) };
+        let mut all = BytesMut::with_capacity(4 * (first.len() + second.len()));
+        all.extend_from_slice(&first);
+        all.extend_from_slice(&second);
+        for _ in 2..JOINED {
+            let Ok((more, _)) = self.0.try_recv() else { break };
+            all.extend_from_slice(&more);
+        }
+        Some(all.freeze())
     }
 }
 

@@ -1,17 +1,21 @@
 //! The reader algorithm. Join the feed first, then page the log, then send the
-//! step so far, then follow. News is only a doorbell: the log is the truth.
+//! step so far, then follow. The log is the truth: a commit that the feed brings
+//! is shown at once if it is the very next, else the log is read.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use toolyard_dialects::native;
 use toolyard_protocol::delta::Delta;
 use toolyard_protocol::event::Event;
 use toolyard_protocol::{Principal, RunId, Viewer, limits};
-use toolyard_store::{Joined, StoreError, log, runs};
+use toolyard_store::{Joined, News, StoreError, log, runs};
 
 use super::KEEP_ALIVE;
 use super::outlet::Outlet;
@@ -33,7 +37,7 @@ const RECHECK: Duration = Duration::from_secs(15);
 /// A reader that lags twice within this is too slow for its stream.
 const LAG_WINDOW: Duration = Duration::from_secs(30);
 /// Pieces sent before the log is looked at again.
-const PIECES: u32 = 64;
+const PIECES: usize = 64;
 /// Waits before the log is read again after the database failed.
 const REST: Duration = Duration::from_millis(250);
 
@@ -58,6 +62,8 @@ pub(super) struct Reader {
     cursor: i64,
     steps: Steps,
     finished: bool,
+    /// It has read the log from its start.
+    from_start: bool,
     /// When the key and the seat were last looked at.
     checked: Instant,
     /// When something was last sent.
@@ -73,6 +79,7 @@ impl Reader {
             Sight::Nothing => Viewer { kind: toolyard_protocol::KeyKind::Public, entity: None, role: None },
         };
         Self {
+            from_start: cursor == 0 && source.lone_run().is_some(),
             app: call.app,
             principal: call.principal,
             viewer,
@@ -123,6 +130,7 @@ impl Reader {
             self.send_so_far(&mut joined).await?;
             match self.follow(&mut joined).await? {
                 Followed::Page => {}
+                Followed::Ended => return Ok(()),
                 Followed::Gap => joined = self.source.join(&self.app.store),
                 Followed::Lagged => {
                     let now = Instant::now();
@@ -138,6 +146,9 @@ impl Reader {
 
     /// A position ahead of the log is of another life: the reader starts over.
     async fn check_cursor(&mut self) -> Result<(), End> {
+        if self.cursor == 0 {
+            return Ok(());
+        }
         let (store, tenant) = (self.app.store.clone(), self.principal.tenant.clone());
         let source = self.source.clone();
         let (last, ended) = self.patiently(|| source.last(&store, &tenant)).await?.ok_or(End::Done)?;
@@ -178,10 +189,34 @@ impl Reader {
         }
     }
 
+    /// Sends what was committed last, if it follows the cursor. False if the
+    /// log must be asked.
+    async fn commit(&mut self, news: &mut watch::Receiver<News>) -> Result<bool, End> {
+        let News { seq, commit } = news.borrow_and_update().clone();
+        let Some(run) = self.source.lone_run().cloned() else { return Ok(false) };
+        if seq <= self.cursor {
+            return Ok(true);
+        }
+        let Some(commit) = commit.filter(|commit| commit.after == self.cursor) else { return Ok(false) };
+        self.upkeep().await?;
+        let mut frames = BytesMut::new();
+        for event in commit.events.iter() {
+            self.cursor += 1;
+            if let Some(frame) = native::frame(&run, self.cursor, commit.at, event, &self.viewer) {
+                frames.extend_from_slice(frame.as_str().as_bytes());
+            }
+            self.steps.logged(&run, event);
+            self.finished |= matches!(event, Event::RunFinished(_));
+        }
+        self.say_all(&mut frames).await?;
+        Ok(true)
+    }
+
     /// A reader that joins in the middle of a step gets what it missed of it.
     async fn send_so_far(&mut self, joined: &mut Joined) -> Result<(), End> {
         for so_far in std::mem::take(&mut joined.so_far) {
-            if !self.steps.knows(&so_far.run)
+            if !self.from_start
+                && !self.steps.knows(&so_far.run)
                 && let Some(step) = self.last_reply(&so_far.run).await?
             {
                 self.steps.replied(&so_far.run, step);
@@ -237,46 +272,75 @@ impl Reader {
                 () = self.send.closed() => return Err(End::Done),
                 // Pieces before commits: the end of a step that is all here is
                 // shown as pieces. A few at a time, so that commits are heard.
-                piece = joined.deltas.recv() => match piece {
-                    Ok(delta) => {
-                        if !self.piece(&delta).await? {
+                heard = joined.deltas.recv() => match heard {
+                    Ok(deltas) => {
+                        if !self.pieces(&deltas, &mut joined.committed).await? {
                             return Ok(Followed::Gap);
                         }
-                        pieces += 1;
-                        if pieces >= PIECES || self.finished {
-                            return Ok(Followed::Page);
+                        pieces += deltas.len();
+                        if pieces >= PIECES {
+                            pieces = 0;
+                            self.upkeep().await?;
+                            if !self.commit(&mut joined.committed).await? {
+                                return Ok(Followed::Page);
+                            }
                         }
                     }
                     Err(RecvError::Lagged(_)) => return Ok(Followed::Lagged),
                     Err(RecvError::Closed) => return Ok(Followed::Gap),
                 },
                 changed = joined.committed.changed() => {
-                    return Ok(if changed.is_ok() { Followed::Page } else { Followed::Gap });
+                    if changed.is_err() {
+                        return Ok(Followed::Gap);
+                    }
+                    if !self.commit(&mut joined.committed).await? {
+                        return Ok(Followed::Page);
+                    }
                 }
                 _ = ticks.tick() => return Ok(Followed::Page),
+            }
+            if self.finished {
+                return Ok(Followed::Ended);
             }
         }
     }
 
-    /// Sends a piece if it is next. False if something before it is missing.
-    async fn piece(&mut self, delta: &Delta) -> Result<bool, End> {
-        match self.steps.judge(delta) {
-            Verdict::Skip => return Ok(true),
-            Verdict::Gap => return Ok(false),
-            // The reply before it may be committed and not yet told.
-            Verdict::First => {
-                self.page().await?;
-                if self.steps.judge(delta) == Verdict::Skip {
-                    return Ok(true);
+    /// Sends the pieces that are next, in one write. False if something before
+    /// them is missing.
+    async fn pieces(&mut self, deltas: &[Delta], news: &mut watch::Receiver<News>) -> Result<bool, End> {
+        let mut frames = BytesMut::new();
+        for delta in deltas {
+            match self.steps.judge(delta) {
+                Verdict::Skip => continue,
+                Verdict::Gap => {
+                    self.say_all(&mut frames).await?;
+                    return Ok(false);
                 }
+                // The reply before it is committed. This node's own commits are told
+                // before the next step speaks; those of others may be late.
+                Verdict::First => {
+                    self.say_all(&mut frames).await?;
+                    let told = self.commit(news).await?;
+                    if !told || !self.app.store.is_sqlite() {
+                        self.page().await?;
+                    }
+                    if self.steps.judge(delta) == Verdict::Skip {
+                        continue;
+                    }
+                }
+                Verdict::Send => {}
             }
-            Verdict::Send => {}
+            let written = self.steps.sent(delta);
+            if let Some(frame) = self.source.delta_frame(delta, &self.viewer, written) {
+                frames.extend_from_slice(frame.as_str().as_bytes());
+            }
         }
-        let written = self.steps.sent(delta);
-        if let Some(frame) = self.source.delta_frame(delta, &self.viewer, written) {
-            self.say(Bytes::from(frame.encode())).await?;
-        }
+        self.say_all(&mut frames).await?;
         Ok(true)
+    }
+
+    async fn say_all(&mut self, frames: &mut BytesMut) -> Result<(), End> {
+        if frames.is_empty() { Ok(()) } else { self.say(frames.split().freeze()).await }
     }
 
     /// What falls due with time. Asked before every page and not by a timer:
@@ -361,6 +425,8 @@ impl Reader {
 enum Followed {
     /// Read the log on.
     Page,
+    /// Nothing will follow.
+    Ended,
     /// Join again: pieces are missing.
     Gap,
     /// As `Gap`, because this reader was too slow.

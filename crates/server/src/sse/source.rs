@@ -99,6 +99,15 @@ impl Source {
         }
     }
 
+    /// The run whose commits can be shown as they come. A space's order is
+    /// known to its tables only.
+    pub(super) fn lone_run(&self) -> Option<&RunId> {
+        match self {
+            Self::Run { run, .. } => Some(run),
+            Self::Space(_) => None,
+        }
+    }
+
     pub(super) fn delta_frame(&self, delta: &Delta, viewer: &Viewer, written: Option<&str>) -> Option<Frame> {
         match self {
             Self::Run { .. } => native::delta_frame(delta, viewer, written),

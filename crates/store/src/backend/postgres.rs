@@ -136,6 +136,7 @@ fn read_news(text: &str) -> Option<Touched> {
         seq: word()?.parse().ok()?,
         space: SpaceId::parse(word()?).ok().filter(|s| s.as_str() != "-"),
         replied: u32::try_from(word()?.parse::<i64>().ok()?).ok(),
+        commit: None,
     })
 }
 

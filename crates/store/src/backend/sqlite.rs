@@ -1,20 +1,24 @@
-//! SQLite: one writer thread with group commit, and a few reader threads.
+//! SQLite: one writer thread with group commit, and a few connections that read.
 //!
 //! Each write is a savepoint in its group, so a conflict fails only itself.
 //! Callers hear of success after COMMIT, never before.
+//!
+//! A read runs where it is asked for. In WAL mode it never waits for the
+//! writer, and it is bounded by its limit; a hop to another thread and back
+//! costs more than the read itself (decision 0006).
 
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use rusqlite::config::DbConfig;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use toolyard_protocol::Timestamp;
 
 use crate::clock::Clock;
@@ -24,9 +28,14 @@ use crate::tx::{Touched, Tx};
 
 /// Writes in one group at most.
 const GROUP: usize = 256;
+/// How long a group that is smaller than the last one waits for more. A commit
+/// costs the processor as much for one write as for ten.
+const LINGER: Duration = Duration::from_micros(100);
 /// Writes that wait for the writer before callers do.
 const QUEUE: usize = 1024;
-const READERS: usize = 2;
+/// Reads at once. A read does not wait for anything while it runs, so there
+/// are never more than the runtime has threads.
+const READERS: usize = 4;
 
 /// A write that ran inside the group and waits for the commit.
 struct Ran {
@@ -35,16 +44,17 @@ struct Ran {
 }
 
 type Job = Box<dyn FnOnce(&mut Connection, Timestamp) -> Ran + Send>;
-type ReadJob = Box<dyn FnOnce(&mut Connection, Timestamp) + Send>;
 
 #[derive(Debug)]
 pub(crate) struct Sqlite {
     writer: mpsc::Sender<Job>,
-    readers: Vec<mpsc::Sender<ReadJob>>,
-    next_reader: AtomicUsize,
-    threads: std::sync::Mutex<Vec<JoinHandle<()>>>,
+    writing: JoinHandle<()>,
+    /// Connections that nobody reads with; `free` counts them.
+    idle: Mutex<Vec<Connection>>,
+    free: Semaphore,
+    clock: Arc<dyn Clock>,
     /// Held as long as the database is open; the system frees it with the process.
-    _lock: Option<File>,
+    _lock: File,
 }
 
 impl Sqlite {
@@ -55,20 +65,10 @@ impl Sqlite {
         let open = || connect(&path);
         let mut first = open()?;
         crate::migrate::sqlite(&mut first)?;
-        let mut threads = Vec::new();
-        let writer = spawn_writer(first, clock.clone(), feed, &mut threads)?;
-        let mut readers = Vec::new();
-        for i in 0..READERS {
-            let conn = open()?;
-            readers.push(spawn_reader(i, conn, clock.clone(), &mut threads)?);
-        }
-        Ok(Self {
-            writer,
-            readers,
-            next_reader: AtomicUsize::new(0),
-            threads: std::sync::Mutex::new(threads),
-            _lock: Some(lock),
-        })
+        let (writer, writing) = spawn_writer(first, clock.clone(), feed)?;
+        let idle = (0..READERS).map(|_| open()).collect::<Result<Vec<_>, _>>()?;
+        let free = Semaphore::new(idle.len());
+        Ok(Self { writer, writing, idle: Mutex::new(idle), free, clock, _lock: lock })
     }
 
     pub(crate) async fn write<T, E, F>(&self, op: F) -> Result<T, E>
@@ -101,23 +101,32 @@ impl Sqlite {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let (answer, answered) = oneshot::channel::<Result<T, E>>();
-        let job: ReadJob = Box::new(move |conn, now| {
-            let mut tx = Tx::sqlite(conn, now);
-            let _ = answer.send(poll_once(op(&mut tx)));
-        });
-        let i = self.next_reader.fetch_add(1, Ordering::Relaxed) % self.readers.len();
-        self.readers[i].send(job).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| not_run())?
+        let _turn = self.free.acquire().await.map_err(|_| gone())?;
+        let mut conn = self.reader().ok_or_else(gone)?;
+        let now = self.clock.now();
+        // One snapshot for all statements of the reading. A panic in one must
+        // not cost the others their connection.
+        let read = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            run(&conn, "BEGIN").map_err(|e| E::from(e.into()))?;
+            poll_once(op(&mut Tx::sqlite(&mut conn, now)))
+        }));
+        let ended = run(&conn, "COMMIT");
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
+        let value = read.unwrap_or_else(|_| Err(E::from(not_run())))?;
+        ended.map_err(|e| E::from(e.into()))?;
+        Ok(value)
+    }
+
+    fn reader(&self) -> Option<Connection> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
     /// Lets queued writes finish, then closes the files.
     pub(crate) async fn close(self) {
-        let Self { writer, readers, threads, .. } = self;
+        let Self { writer, writing, idle, .. } = self;
         drop(writer);
-        drop(readers);
-        let threads = threads.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let _ = tokio::task::spawn_blocking(move || threads.into_iter().for_each(|t| drop(t.join()))).await;
+        drop(idle);
+        let _ = tokio::task::spawn_blocking(move || writing.join()).await;
     }
 }
 
@@ -161,6 +170,9 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
     let conn = Connection::open(path).map_err(failed)?;
     conn.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
     conn.set_prepared_statement_cache_capacity(256);
+    // Plans never depend on bound values. Without this SQLite compiles a cached
+    // statement anew whenever a LIMIT or a bound differs from the last one.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
     // FULL: an acknowledged event survives a power cut.
     conn.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;")
         .map_err(failed)?;
@@ -182,58 +194,46 @@ pub fn back_up(folder: &Path, into: &Path) -> Result<u64, OpenError> {
     Ok(file.metadata().map_err(|e| failed(e.to_string()))?.len())
 }
 
-fn thread(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
-    std::thread::Builder::new()
-        .name(name)
-        .spawn(body)
-        .map_err(|e| OpenError::Database { what: "thread".to_owned(), why: e.to_string() })
-}
-
-fn spawn_reader(
-    i: usize,
-    mut conn: Connection,
-    clock: Arc<dyn Clock>,
-    threads: &mut Vec<JoinHandle<()>>,
-) -> Result<mpsc::Sender<ReadJob>, OpenError> {
-    let (send, mut jobs) = mpsc::channel::<ReadJob>(QUEUE);
-    threads.push(thread(format!("sqlite-read-{i}"), move || {
-        while let Some(job) = jobs.blocking_recv() {
-            // A panic in one reading must not take the others with it.
-            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| {
-                // One snapshot for all statements of the job.
-                let _ = conn.execute_batch("BEGIN");
-                job(&mut conn, clock.now());
-            }));
-            let _ = conn.execute_batch("COMMIT");
-        }
-    })?);
-    Ok(send)
-}
-
 fn spawn_writer(
     mut conn: Connection,
     clock: Arc<dyn Clock>,
     feed: Feed,
-    threads: &mut Vec<JoinHandle<()>>,
-) -> Result<mpsc::Sender<Job>, OpenError> {
+) -> Result<(mpsc::Sender<Job>, JoinHandle<()>), OpenError> {
     let (send, mut jobs) = mpsc::channel::<Job>(QUEUE);
-    threads.push(thread("sqlite-write".to_owned(), move || {
+    let writing = std::thread::Builder::new().name("sqlite-write".to_owned()).spawn(move || {
         let mut group = Vec::with_capacity(GROUP);
+        let mut last = 1;
         loop {
             // What a lost group did not come to is the next group.
             if group.is_empty() && jobs.blocking_recv_many(&mut group, GROUP) == 0 {
                 return;
             }
+            // Where several write at once, their neighbours are on the way.
+            if group.len() < last {
+                std::thread::sleep(LINGER);
+                while group.len() < GROUP
+                    && let Ok(job) = jobs.try_recv()
+                {
+                    group.push(job);
+                }
+            }
+            last = group.len();
             commit_group(&mut conn, &mut group, clock.now(), &feed);
         }
-    })?);
-    Ok(send)
+    });
+    let failed = |e: std::io::Error| OpenError::Database { what: "thread".to_owned(), why: e.to_string() };
+    Ok((send, writing.map_err(failed)?))
+}
+
+/// Runs one of the few statements that frame others, compiled once.
+fn run(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(sql)?.raw_execute().map(drop)
 }
 
 fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, feed: &Feed) {
     let mut ran = Vec::with_capacity(group.len());
     let mut waiting = std::mem::take(group).into_iter();
-    let begun = conn.execute_batch("BEGIN IMMEDIATE").map_err(StoreError::from);
+    let begun = run(conn, "BEGIN IMMEDIATE").map_err(StoreError::from);
     let outcome = begun.and_then(|()| {
         for job in waiting.by_ref() {
             ran.push(job(conn, now));
@@ -245,7 +245,7 @@ fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, fee
             }
         }
         crate::failpoint!("group.before_commit");
-        Ok(conn.execute_batch("COMMIT")?)
+        Ok(run(conn, "COMMIT")?)
     });
     crate::failpoint!("group.after_commit");
     match outcome {
@@ -256,7 +256,7 @@ fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, fee
             }
         }
         Err(why) => {
-            let _ = conn.execute_batch("ROLLBACK");
+            let _ = run(conn, "ROLLBACK");
             let text = why.to_string();
             let again = || match &why {
                 StoreError::Full(_) => StoreError::Full(text.clone().into()),
@@ -281,7 +281,7 @@ where
     F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, E>>,
     E: From<StoreError>,
 {
-    if let Err(e) = conn.execute_batch("SAVEPOINT job") {
+    if let Err(e) = run(conn, "SAVEPOINT job") {
         return (Err(E::from(e.into())), Vec::new());
     }
     let ran = std::panic::catch_unwind(AssertUnwindSafe(|| {
@@ -293,12 +293,13 @@ where
         (Err(E::from(StoreError::broken("an operation on the database panicked"))), Vec::new())
     });
     match result {
-        Ok(value) => match conn.execute_batch("RELEASE job") {
+        Ok(value) => match run(conn, "RELEASE job") {
             Ok(()) => (Ok(value), touched),
             Err(e) => (Err(E::from(e.into())), Vec::new()),
         },
         Err(refused) => {
-            let _ = conn.execute_batch("ROLLBACK TO job; RELEASE job");
+            let _ = run(conn, "ROLLBACK TO job");
+            let _ = run(conn, "RELEASE job");
             (Err(refused), Vec::new())
         }
     }

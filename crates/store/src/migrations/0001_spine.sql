@@ -121,11 +121,17 @@ CREATE TABLE events (
     seq BIGINT NOT NULL,
     at BIGINT NOT NULL,
     body TEXT NOT NULL,
-    space TEXT,
-    pos BIGINT,
     PRIMARY KEY (tenant, run, seq)
 )@ROWLESS;
-CREATE INDEX events_space ON events (tenant, space, pos) WHERE space IS NOT NULL;
+CREATE TABLE space_log (
+    tenant TEXT NOT NULL,
+    space TEXT NOT NULL,
+    last_pos BIGINT NOT NULL,
+    run TEXT NOT NULL,
+    last_seq BIGINT NOT NULL,
+    events BIGINT NOT NULL,
+    PRIMARY KEY (tenant, space, last_pos)
+)@ROWLESS;
 CREATE TABLE waits (
     tenant TEXT NOT NULL,
     run TEXT NOT NULL,

@@ -60,18 +60,19 @@ pub(crate) async fn a_message_id_is_taken_once(home: &Home) {
 }
 
 /// One assistant message per turn: it grows with each step and keeps its place.
-pub(crate) async fn an_upserted_message_keeps_its_place(home: &Home) {
+pub(crate) async fn a_revised_message_keeps_its_place(home: &Home) {
     let (tenant, space) = with_space(home).await;
     let run = RunId::mint();
-    let upsert = async |text: &str| {
+    let revise = async |text: &str| {
         let message = turn(&run, text);
-        tx!(home, write, [tenant, space, message], |tx| messages::upsert(tx, &tenant, &space, &message)
-            .await);
+        tx!(home, write, [tenant, message], |tx| messages::revise(tx, &tenant, &message.id, &message.parts)
+            .await)
     };
     post(home, &space, &cast::message("question")).await;
-    upsert("thinking").await;
+    assert!(!revise("too early").await, "nothing to revise yet");
+    post(home, &space, &turn(&run, "thinking")).await;
     post(home, &space, &cast::message("hurry")).await;
-    upsert("the answer").await;
+    assert!(revise("the answer").await);
     let page =
         tx!(home, read, [tenant, space], |tx| messages::page(tx, &tenant, &space, None, None, 10).await);
     let told: Vec<(i64, Vec<Part>)> = page.into_iter().map(|m| (m.seq, m.parts)).collect();

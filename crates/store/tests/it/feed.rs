@@ -36,16 +36,16 @@ pub(crate) async fn readers_of_a_run_and_its_space_hear_each_commit(home: &Home)
     line.fact(vec![cast::news()], Waking::No).await;
     for committed in [&mut of_run.committed, &mut worker.committed] {
         committed.changed().await.unwrap();
-        assert_eq!(*committed.borrow_and_update(), 4);
+        assert_eq!(committed.borrow_and_update().seq, 4);
     }
     of_space.committed.changed().await.unwrap();
-    let heard = *of_space.committed.borrow_and_update();
+    let heard = of_space.committed.borrow_and_update().seq;
 
     // A message is news of the space, not of a run.
     let tenant = cast::tenant();
     tx!(home, write, [tenant, space], |tx| messages::insert(tx, &tenant, &space, cast::message("hi")).await);
     of_space.committed.changed().await.unwrap();
-    assert!(*of_space.committed.borrow_and_update() > heard);
+    assert!(of_space.committed.borrow_and_update().seq > heard);
     assert!(!of_run.committed.has_changed().unwrap());
     assert!(!stranger.committed.has_changed().unwrap());
 }
@@ -60,14 +60,14 @@ pub(crate) async fn deltas_reach_readers_of_the_run_and_its_space(home: &Home) {
         delta(&run, 1, 1, 2, text("lo")),
     ];
     for delta in &sent {
-        feed.delta(Some(&space), delta.clone());
+        feed.deltas(Some(&space), vec![delta.clone()]);
     }
     // Another run's words stay there.
-    feed.delta(None, delta(&RunId::mint(), 1, 1, 0, text("other")));
+    feed.deltas(None, vec![delta(&RunId::mint(), 1, 1, 0, text("other"))]);
     for ear in [&mut of_run, &mut of_space] {
         assert_eq!(missed(ear), [], "nothing was missed at the start");
         for expected in &sent {
-            assert_eq!(&*ear.deltas.recv().await.unwrap(), expected);
+            assert_eq!(*ear.deltas.recv().await.unwrap(), [expected.clone()]);
         }
         assert!(ear.deltas.is_empty());
     }
@@ -98,7 +98,7 @@ pub(crate) async fn a_late_joiner_gets_the_whole_step_so_far(home: &Home) {
         input(":1}"),
     ];
     for (offset, piece) in (0..).zip(pieces) {
-        feed.delta(Some(&space), delta(&run, 2, 1, offset, piece));
+        feed.deltas(Some(&space), vec![delta(&run, 2, 1, offset, piece)]);
     }
     let whole = [(
         2,
@@ -117,11 +117,11 @@ pub(crate) async fn a_late_joiner_gets_the_whole_step_so_far(home: &Home) {
     assert_eq!(missed(&late), whole);
     assert_eq!(missed(&feed.join_space(&space)), whole);
     // It goes on without a gap.
-    feed.delta(Some(&space), delta(&run, 2, 1, 9, text("!")));
-    assert_eq!(late.deltas.recv().await.unwrap().offset, 9);
+    feed.deltas(Some(&space), vec![delta(&run, 2, 1, 9, text("!"))]);
+    assert_eq!(late.deltas.recv().await.unwrap()[0].offset, 9);
 
     // A new attempt starts over.
-    feed.delta(Some(&space), delta(&run, 2, 2, 0, text("Again")));
+    feed.deltas(Some(&space), vec![delta(&run, 2, 2, 0, text("Again"))]);
     let again = [(2, 2, 1, vec![text("Again")])];
     assert_eq!(missed(&feed.join_run(&run)), again);
     assert_eq!(missed(&feed.join_space(&space)), again);
@@ -131,7 +131,7 @@ pub(crate) async fn the_step_so_far_is_gone_when_its_reply_commits(home: &Home) 
     let (node, space) = (owner("a"), with_space(home).await.1);
     let line = Line::running(home, Some(&space), &node).await;
     let (run, feed) = (line.run.id.clone(), home.store.feed());
-    feed.delta(Some(&space), delta(&run, 1, 1, 0, text("Let me look.")));
+    feed.deltas(Some(&space), vec![delta(&run, 1, 1, 0, text("Let me look."))]);
     // A commit that is not the reply leaves it.
     line.fact(vec![cast::news()], Waking::No).await;
     assert_eq!(missed(&feed.join_run(&run)).len(), 1);
@@ -143,14 +143,14 @@ pub(crate) async fn the_step_so_far_is_gone_when_its_reply_commits(home: &Home) 
     assert!(feed.is_empty(), "nobody listens and nothing streams");
 
     // The next step is not taken for the old one.
-    feed.delta(Some(&space), delta(&run, 2, 1, 0, text("Found.")));
+    feed.deltas(Some(&space), vec![delta(&run, 2, 1, 0, text("Found."))]);
     line.fact(vec![cast::news()], Waking::No).await;
     assert_eq!(missed(&feed.join_run(&run)), [(2, 1, 1, vec![text("Found.")])]);
 }
 
 pub(crate) async fn the_step_so_far_is_gone_when_its_worker_gives_up(home: &Home) {
     let (run, space, feed) = (RunId::mint(), SpaceId::mint(), home.store.feed());
-    feed.delta(Some(&space), delta(&run, 1, 1, 0, text("Le")));
+    feed.deltas(Some(&space), vec![delta(&run, 1, 1, 0, text("Le"))]);
     assert_eq!(feed.len(), 2);
     feed.forget(&run, Some(&space));
     assert_eq!(missed(&feed.join_space(&space)), []);
@@ -180,7 +180,7 @@ pub(crate) async fn a_slow_reader_is_told_and_joins_again(home: &Home) {
     let mut slow = feed.join_run(&run);
     let letters: String = (0..3000).map(|_| 'x').collect();
     for (offset, letter) in (0..).zip(letters.chars()) {
-        feed.delta(None, delta(&run, 1, 1, offset, text(&letter.to_string())));
+        feed.deltas(None, vec![delta(&run, 1, 1, offset, text(&letter.to_string()))]);
     }
     let lagged = slow.deltas.recv().await;
     assert!(matches!(lagged, Err(tokio::sync::broadcast::error::RecvError::Lagged(_))), "{lagged:?}");

@@ -75,8 +75,9 @@ impl Line {
                         epoch,
                         owner: &owner,
                         expected,
-                        events: &events,
+                        events: &events.into(),
                         after: &after,
+                        speaks: 0,
                     };
                     log::append(tx, &append).await
                 })
@@ -95,7 +96,7 @@ impl Line {
                         Waking::Queue => Wake::Yes(None),
                         Waking::Start(owner) => Wake::Yes(Some(owner)),
                     };
-                    log::append_fact(tx, &row, &events, wake).await
+                    log::append_fact(tx, &row, &events.into(), wake).await
                 })
             })
             .await

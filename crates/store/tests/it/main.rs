@@ -133,7 +133,7 @@ stories! {
         idempotency::parallel_requests_with_one_key_have_one_effect,
         conversation::a_message_reads_back_as_it_was_written,
         conversation::a_message_id_is_taken_once,
-        conversation::an_upserted_message_keeps_its_place,
+        conversation::a_revised_message_keeps_its_place,
         conversation::pages_go_up_from_a_position_and_down_from_one,
         conversation::history_is_one_branch_up_to_a_position,
         conversation::spaces_are_listed_newest_first_and_by_member,

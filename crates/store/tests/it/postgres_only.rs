@@ -41,7 +41,7 @@ async fn a_commit_of_one_node_is_heard_on_another() {
             }
         };
         let seq = timeout(PATIENCE, heard).await.unwrap();
-        assert_eq!(*of_run.committed.borrow_and_update(), seq);
+        assert_eq!(of_run.committed.borrow_and_update().seq, seq);
         timeout(PATIENCE, of_space.committed.changed()).await.unwrap().unwrap();
         of_space.committed.mark_unchanged();
 
@@ -64,15 +64,15 @@ async fn a_reply_on_one_node_ends_the_step_so_far_on_another() {
         let line = Line::running(&home, None, &node).await;
         let other = Store::open(&home.settings).await.unwrap();
         // The other node streamed this step and was overtaken.
-        other.feed().delta(
+        other.feed().deltas(
             None,
-            toolyard_protocol::delta::Delta {
+            vec![toolyard_protocol::delta::Delta {
                 run: line.run.id.clone(),
                 step: 1,
                 attempt: 1,
                 offset: 0,
                 piece: toolyard_protocol::delta::Piece::TextStart { part: 0 },
-            },
+            }],
         );
         let mut ear = other.feed().watch_run(&line.run.id);
         let mut seq = 2;
@@ -105,7 +105,7 @@ async fn a_repeated_notification_wakes_no_reader_of_the_run() {
         let line = Line::running(&home, None, &owner("a")).await;
         let mut reader = home.store.feed().join_run(&line.run.id);
         let done = line.fact(vec![cast::news()], Waking::No).await;
-        reader.committed.wait_for(|seq| *seq == done.seq).await.unwrap();
+        reader.committed.wait_for(|told| told.seq == done.seq).await.unwrap();
 
         // The same news again, and after it something new for somebody else,
         // which tells that both have come.
@@ -154,7 +154,7 @@ async fn a_claim_with_a_message_and_a_result_do_not_deadlock() {
             tx!(home, try_write, [tenant, run, call], |tx| {
                 let row = runs::lock(tx, &tenant, &run).await?.unwrap();
                 let result = cast::returned(&call, json!(1));
-                log::append_fact(tx, &row, &[result], log::Wake::No).await
+                log::append_fact(tx, &row, &[result].into(), log::Wake::No).await
             })
         };
         let (message, result) =
@@ -190,7 +190,7 @@ async fn a_deleted_space_and_a_result_do_not_deadlock() {
                 locked.send(()).unwrap();
                 until_somebody_waits(tx).await?;
                 let result = cast::returned(&call, json!(1));
-                log::append_fact(tx, &row, &[result], log::Wake::No).await
+                log::append_fact(tx, &row, &[result].into(), log::Wake::No).await
             })
         };
         let deleting = async {
@@ -219,7 +219,7 @@ async fn a_deleted_space_leaves_no_run_that_was_just_born() {
             tx!(home, try_write, [tenant, space, new], |tx| {
                 messages::insert(tx, &tenant, &space, cast::message("go")).await?;
                 let row = runs::insert(tx, &new, None).await?;
-                log::append_fact(tx, &row, &[cast::created(&new)], log::Wake::No).await?;
+                log::append_fact(tx, &row, &[cast::created(&new)].into(), log::Wake::No).await?;
                 born.send(()).unwrap();
                 until_somebody_waits(tx).await
             })

@@ -33,7 +33,7 @@ async fn submit(
             let last = open.len() == 1;
             let wake = if last { Wake::Yes(Some(&node)) } else { Wake::No };
             let result = cast::returned(&call, json!(value));
-            Ok(Some(log::append_fact(tx, &row, &[result], wake).await?))
+            Ok(Some(log::append_fact(tx, &row, &[result].into(), wake).await?))
         })
     });
     accepted.await.map_err(|e: StoreError| e).unwrap()

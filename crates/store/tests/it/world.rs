@@ -114,7 +114,7 @@ async fn waiting(home: &Home, tenant: &TenantId, space: &SpaceId) -> (Line, Call
             let mut turn = cast::message("Let me look.");
             turn.id = MessageId::of_turn(&run, 0);
             turn.run = Some(run);
-            messages::upsert(tx, &tenant, &space, &turn).await
+            messages::insert(tx, &tenant, &space, turn).await.map(drop)
         })
     })
     .await;
