@@ -80,7 +80,8 @@ impl Providers {
             let door = door.clone();
             if let ProviderKind::OpenAi | ProviderKind::OpenAiResponses = kind {
                 let chat = OpenAi::new(&name, door.clone(), &at(OpenAi::BASE_URL)?, api_key.clone());
-                let responses = Responses::new(&name, door.clone(), &at(Responses::BASE_URL)?, api_key.clone());
+                let responses =
+                    Responses::new(&name, door.clone(), &at(Responses::BASE_URL)?, api_key.clone());
                 providers.by_wire.insert(format!("{name}.chat"), Arc::new(chat));
                 providers.by_wire.insert(format!("{name}.responses"), Arc::new(responses));
             }
@@ -103,9 +104,11 @@ impl Providers {
     }
 
     pub fn get(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
-        self.by_name.get(name).or_else(|| self.by_wire.get(name)).cloned().ok_or_else(|| ModelError::UnknownProvider {
-            name: name.chars().take(64).collect(),
-            known: self.by_name.keys().cloned().collect(),
+        self.by_name.get(name).or_else(|| self.by_wire.get(name)).cloned().ok_or_else(|| {
+            ModelError::UnknownProvider {
+                name: name.chars().take(64).collect(),
+                known: self.by_name.keys().cloned().collect(),
+            }
         })
     }
 

@@ -75,7 +75,11 @@ impl Price {
             + tokens(kept) * self.cached.unwrap_or(self.input)
             + tokens(written) * self.cache_write.unwrap_or(self.input)
             + tokens(usage.output_tokens) * self.output;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped, and a cast saturates")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped, and a cast saturates"
+        )]
         let cost = sum.max(0.0).ceil() as u64;
         cost
     }

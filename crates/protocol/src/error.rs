@@ -58,7 +58,7 @@ codes! {
     /// Reasons of a failed run.
     ModelFailed = "model_failed", 502;
     ModelStreamCut = "model_stream_cut", 502;
-    ModelNotFound = "model_not_found", 502;
+    ModelNotFound = "model_not_found", 404;
     ModelRateLimited = "model_rate_limited", 502;
     ModelOverloaded = "model_overloaded", 502;
     ModelKeyRefused = "model_key_refused", 502;

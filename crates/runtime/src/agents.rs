@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use moka::sync::Cache;
 use serde_json::Value;
-use toolyard_models::OfferedTool;
+use toolyard_models::{OfferedTool, Wanted};
 use toolyard_protocol::agent::{self, AgentConfig};
 use toolyard_protocol::limits::RunLimits;
 use toolyard_protocol::tool::{IfAbsent, ToolSpec, Toolset};
@@ -32,14 +32,34 @@ pub struct LoadedTools {
 }
 
 impl LoadedAgent {
+    /// The model of its configuration.
+    pub(crate) fn model(&self) -> Wanted<'_> {
+        let own = &self.config.model;
+        Wanted {
+            provider: own.provider.as_deref(),
+            name: &own.name,
+            api: own.api,
+            fallback: &own.fallback,
+        }
+    }
+
     /// What bounds a run of this agent.
     pub fn limits(&self, gateway: &RunLimits) -> RunLimits {
         RunLimits {
             max_steps: self.config.loop_.max_steps.min(gateway.run_steps),
             run_steps: gateway.run_steps,
             tool_failures: self.config.loop_.max_tool_failures,
+            max_tokens: self.config.budget.max_tokens,
+            max_cost: self.config.budget.max_cost_usd.map(millionths),
         }
     }
+}
+
+/// Millionths of a dollar, at least one.
+pub(crate) fn millionths(dollars: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
+    let millionths = (dollars * 1e6).round().max(1.0) as u64;
+    millionths
 }
 
 /// Checks a configuration whole: its form, its schemas, and that this release

@@ -16,6 +16,8 @@ pub struct PostMessage {
     pub parts: Vec<Part>,
     pub metadata: Option<Value>,
     pub trigger_agents: bool,
+    /// The model for runs that this message starts, instead of the agents' own.
+    pub model: Option<String>,
 }
 
 /// A run on what the space already says.
@@ -26,6 +28,8 @@ pub struct CreateRun {
     pub agent_entity: EntityId,
     pub triggered_by: Option<EntityId>,
     pub metadata: Option<Value>,
+    /// Instead of the agent's own.
+    pub model: Option<String>,
 }
 
 /// What a message did to an agent of the space.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolyard_models::{ModelError, Wanted};
 use toolyard_protocol::event::{Event, RunCreated, RunStarted, Trigger};
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::{
@@ -31,6 +32,7 @@ pub(crate) struct Birth<'a> {
     pub(crate) trigger: Option<Trigger>,
     pub(crate) history_to: i64,
     pub(crate) metadata: Option<Value>,
+    pub(crate) model: Option<&'a str>,
 }
 
 /// A run as `POST /api/runs` answers it.
@@ -48,6 +50,7 @@ impl Runtime {
         create: CreateRun,
         once: Option<Once<CreatedRun>>,
     ) -> Result<Fresh<CreatedRun>, ApiError> {
+        self.check_model(create.model.as_deref())?;
         let (create, once) = (Arc::new(create), once.map(Arc::new));
         self.starting(1, move |rt, mut desk| {
             let (create, once) = (create.clone(), once.clone());
@@ -104,9 +107,25 @@ impl Runtime {
             trigger: create.triggered_by.clone().map(|entity| Trigger { entity, message: None }),
             history_to: space.last_pos,
             metadata: create.metadata.clone(),
+            model: create.model.as_deref(),
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         Ok(CreatedRun { run, started })
+    }
+
+    /// A model that nobody knows is refused with its name, before anything is stored.
+    pub(crate) fn check_model(&self, name: Option<&str>) -> Result<(), ApiError> {
+        let Some(name) = name else { return Ok(()) };
+        let found = self.registry.chain(&Wanted::named(name));
+        found.map(drop).map_err(|e| ApiError::new(e.code(), e.to_string()))
+    }
+
+    /// An agent whose model no provider here has would fail in its first run.
+    pub fn check_agents_model(&self, agent: &LoadedAgent) -> Result<(), ApiError> {
+        let refused = |e: ModelError| {
+            ApiError::new(ErrorCode::InvalidConfig, format!("Invalid agent config: model: {e}"))
+        };
+        self.registry.chain(&agent.model()).map(drop).map_err(refused)
     }
 
     /// The agent's newest version.
@@ -171,6 +190,7 @@ impl Runtime {
             answerers: Guarded::Shown(config.permissions.answerers.unwrap_or_default()),
             by: Guarded::Shown(Actor::caller(birth.by, None)),
             metadata: birth.metadata.map_or(Guarded::Hidden, Guarded::Shown),
+            model: birth.model.map_or(Guarded::Hidden, |name| Guarded::Shown(name.to_owned())),
         };
         let mut events = vec![Event::from(created)];
         if owner.is_some() {

@@ -32,4 +32,7 @@ pub use tasks::Tasks;
 // What callers of this crate also need, so that they know no deeper crate.
 pub use toolyard_engine::facts::Answer;
 pub use toolyard_engine::permission::{Grant, GrantEffect, GrantScope, key_of};
-pub use toolyard_models::{BadProvider, ProviderKind, ProviderSettings, Providers};
+pub use toolyard_models::{
+    BadProvider, BadRegistry, ModelError, ModelRecord, Price, ProviderKind, ProviderSettings, Providers,
+    Registry, Wanted,
+};

@@ -37,6 +37,7 @@ impl Runtime {
         post: PostMessage,
         once: Option<Once<Posted>>,
     ) -> Result<Fresh<Posted>, ApiError> {
+        self.check_model(post.model.as_deref())?;
         let (post, once) = (Arc::new(post), once.map(Arc::new));
         self.starting(STARTS, move |rt, mut desk| {
             let (post, once) = (post.clone(), once.clone());
@@ -113,6 +114,7 @@ impl Runtime {
             trigger,
             history_to: message.seq,
             metadata: None,
+            model: post.model.as_deref(),
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         let disposition = if started { Disposition::Started } else { Disposition::Queued };

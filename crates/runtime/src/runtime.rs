@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
-use toolyard_models::Providers;
+use toolyard_models::Registry;
 use toolyard_protocol::event::{Event, RunFinished, Undecodable};
 use toolyard_protocol::run::{RunEnd, RunStatus};
 use toolyard_protocol::{ErrorCode, Guarded, RunId, TenantId, limits};
@@ -25,7 +25,7 @@ use crate::worker::{self, Worker};
 #[derive(Debug)]
 pub struct Runtime {
     pub(crate) store: Arc<Store>,
-    pub(crate) providers: Providers,
+    pub(crate) registry: Registry,
     pub(crate) settings: Settings,
     pub(crate) owner: Owner,
     pub(crate) agents: Agents,
@@ -70,7 +70,7 @@ impl Runtime {
     /// earlier life of this node left.
     pub async fn start(
         store: Arc<Store>,
-        providers: Providers,
+        registry: Registry,
         settings: Settings,
     ) -> Result<Arc<Self>, StoreError> {
         let incarnation = uuid::Uuid::now_v7().simple().to_string();
@@ -80,7 +80,7 @@ impl Runtime {
         store.write(move |tx| Box::pin(async move { nodes::register(tx, &me, valid).await })).await?;
         let runtime = Arc::new(Self {
             store,
-            providers,
+            registry,
             slots: Slots::new(settings.active_runs),
             settings,
             owner,
@@ -100,8 +100,8 @@ impl Runtime {
         &self.store
     }
 
-    pub fn providers(&self) -> &Providers {
-        &self.providers
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// Stops: runs may finish within `drain`, the rest goes back to the queue.

@@ -19,6 +19,7 @@ pub mod agents;
 pub mod audit;
 pub mod blobs;
 pub mod clients;
+pub mod compactions;
 pub mod entities;
 pub mod grants;
 pub mod idempotency;
@@ -29,6 +30,7 @@ pub mod nodes;
 pub mod outbox;
 pub mod runs;
 pub mod spaces;
+pub mod usage;
 pub mod waits;
 
 pub use backend::sqlite::{back_up, lock_folder};

@@ -170,17 +170,18 @@ pub async fn get(tx: &mut Tx<'_>, tenant: &TenantId, id: &MessageId) -> Result<O
     tx.one(select!("WHERE tenant = $1 AND id = $2"), args![tenant.as_str(), id.as_str()], row).await
 }
 
-/// What a model reads of a branch: its messages up to a position, oldest first.
+/// What a model reads of a branch: its messages between two positions, oldest first.
 pub async fn history(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
     space: &SpaceId,
     branch: &BranchId,
+    after: i64,
     up_to: i64,
 ) -> Result<Vec<Message>, StoreError> {
     tx.all(
-        select!("WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos <= $4 ORDER BY pos"),
-        args![tenant.as_str(), space.as_str(), branch.as_str(), up_to],
+        select!("WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos > $4 AND pos <= $5 ORDER BY pos"),
+        args![tenant.as_str(), space.as_str(), branch.as_str(), after, up_to],
         row,
     )
     .await

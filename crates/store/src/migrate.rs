@@ -7,7 +7,8 @@ use sqlx::{AssertSqlSafe, PgPool, Row as _};
 use crate::error::OpenError;
 
 /// The steps, in order. A step never changes once released.
-const STEPS: &[&str] = &[include_str!("migrations/0001_spine.sql")];
+const STEPS: &[&str] =
+    &[include_str!("migrations/0001_spine.sql"), include_str!("migrations/0002_models.sql")];
 
 /// The schema version of this release.
 pub fn known_version() -> i64 {

@@ -246,6 +246,7 @@ pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Resu
     tx.exec("DELETE FROM runs WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM space_log WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM messages WHERE tenant = $1 AND space = $2", named).await?;
+    tx.exec("DELETE FROM compactions WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM members WHERE tenant = $1 AND space = $2", named).await?;
     Ok(tx.exec("DELETE FROM spaces WHERE tenant = $1 AND id = $2", named).await? > 0)
 }

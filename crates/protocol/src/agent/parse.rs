@@ -68,7 +68,8 @@ fn check(config: &AgentConfig) -> Result<(), BadConfig> {
     if config.model.max_output_tokens == Some(0) {
         return Err(BadConfig::at("model.maxOutputTokens", "must be at least 1"));
     }
-    let named = [("model.provider", config.model.provider.as_deref()), ("model.name", Some(&*config.model.name))];
+    let named =
+        [("model.provider", config.model.provider.as_deref()), ("model.name", Some(&*config.model.name))];
     for (path, text) in named {
         if text.is_some_and(|text| text.trim().is_empty()) {
             return Err(BadConfig::at(path, "must not be empty"));

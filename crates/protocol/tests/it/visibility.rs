@@ -61,7 +61,9 @@ fn every_class_has_canaries_to_find() {
 /// not answer does not get of an event with a private tool.
 fn hidden_fields(kind: &str) -> &'static [&'static str] {
     match kind {
-        "RunCreated" => &["agentVersion", "toolset", "limits", "onMessage", "answerers", "by", "metadata", "model"],
+        "RunCreated" => {
+            &["agentVersion", "toolset", "limits", "onMessage", "answerers", "by", "metadata", "model"]
+        }
         "StepRestarted" => &["why"],
         "ModelReplied" => &["metadata", "model"],
         "Asked" => &["payload", "fingerprint"],

@@ -6,10 +6,12 @@ use std::time::Instant;
 use toolyard_engine::{Input, Run};
 use toolyard_protocol::event::{BlobRef, Event};
 use toolyard_protocol::message::{Part, Speaker};
-use toolyard_protocol::{MessageId, Timestamp};
+use toolyard_protocol::{AgentName, BranchId, MessageId, Timestamp};
+use toolyard_store::compactions::{self, Compaction};
 use toolyard_store::log::{self, Append, AppendError};
 use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::runs::{self, After};
+use toolyard_store::usage::{self, Used};
 use toolyard_store::{StoreError, blobs, failpoint};
 
 use super::{Stop, Worker};
@@ -47,6 +49,8 @@ struct Commit {
     /// Of turns that speak on.
     grown: Vec<NewMessage>,
     blobs: Vec<(BlobRef, Vec<u8>)>,
+    /// What counts against the agent's own budget.
+    used: Option<(AgentName, Used)>,
 }
 
 impl Worker {
@@ -105,7 +109,24 @@ impl Worker {
         let stored: Vec<&MessageId> =
             self.run.turns().iter().filter(|t| !t.steps.is_empty()).map(|t| &t.message).collect();
         let (grown, new) = said.into_iter().partition(|m| stored.contains(&&m.id));
-        Commit { events, after, new, grown, blobs }
+        let used = self.used(&events);
+        Commit { events, after, new, grown, blobs, used }
+    }
+
+    /// What these events used, if the agent has a budget of its own.
+    fn used(&self, events: &[Event]) -> Option<(AgentName, Used)> {
+        let agent = self.agent.as_ref().ok().filter(|a| a.config.budget.agent.is_some())?;
+        let mut sum = Used::default();
+        for event in events {
+            let (usage, cost) = match event {
+                Event::ModelReplied(e) => (e.usage, e.cost),
+                Event::HistoryCompacted(e) => (e.usage, e.cost),
+                _ => continue,
+            };
+            sum.tokens = sum.tokens.saturating_add(usage.input_tokens.saturating_add(usage.output_tokens));
+            sum.cost = sum.cost.saturating_add(cost.unwrap_or(0));
+        }
+        (sum != Used::default()).then(|| (agent.config.agent.name.clone(), sum))
     }
 
     /// The assistant messages of the turns that are not stored as they stay.
@@ -132,6 +153,7 @@ impl Worker {
         let created = self.run.created().or_else(|| commit.events.iter().find_map(created_in));
         let root = created.map_or_else(|| run.clone(), |c| c.root.clone());
         let space = created.and_then(|c| c.space.clone());
+        let branch = created.map_or_else(BranchId::main, |c| c.branch.clone());
         let done = self
             .rt
             .store
@@ -157,6 +179,16 @@ impl Worker {
                         for message in &commit.grown {
                             messages::revise(tx, &tenant, &message.id, &message.parts).await?;
                         }
+                    }
+                    for event in commit.events.iter() {
+                        if let (Event::HistoryCompacted(e), Some(space)) = (event, &space) {
+                            let summary = e.summary.shown().cloned().unwrap_or_default();
+                            let compaction = Compaction { up_to: e.up_to, summary };
+                            compactions::put(tx, &tenant, space, &branch, &run, &compaction).await?;
+                        }
+                    }
+                    if let Some((agent, used)) = &commit.used {
+                        usage::add(tx, &tenant, agent, *used).await?;
                     }
                     for (blob, bytes) in &commit.blobs {
                         blobs::put(tx, &tenant, &blob.blob, bytes).await?;

@@ -78,6 +78,11 @@ impl Draft {
         self.offset == 0
     }
 
+    /// Nothing was heard yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.is_silent() && self.parts.is_empty() && self.calls.is_empty()
+    }
+
     /// Takes a chunk; the last one says why the model stopped.
     pub(super) fn take(&mut self, chunk: Chunk) -> Option<FinishReason> {
         match chunk {
@@ -211,6 +216,8 @@ impl Draft {
         let reply = Reply {
             parts: self.parts,
             usage: self.usage,
+            cost: None,
+            model: None,
             finish,
             metadata: self.metadata,
             notes: Vec::new(),

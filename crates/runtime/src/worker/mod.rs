@@ -5,24 +5,26 @@
 //! run does next, it only carries the engine's word out.
 
 mod append;
+mod context;
 mod draft;
 mod gate;
 mod history;
 mod speaking;
 mod tools;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use toolyard_engine::{Effect, EffectId, Input, Run};
-use toolyard_models::ChatTurn;
 use toolyard_protocol::{ErrorCode, RunId, TenantId, Timestamp, limits};
 use toolyard_store::log::{self, Logged};
 use toolyard_store::{Commit, News, StoreError, Watch};
 
 use crate::agents::{Found, LoadedAgent};
 use crate::runtime::{Born, Runtime, Start};
+use history::Past;
 use speaking::{Heard, Speaking};
 use tools::Hands;
 
@@ -61,7 +63,7 @@ pub(crate) struct Worker {
     /// Turns before this one are stored as they stay.
     first_open_turn: u32,
     /// What was said before the run, once it was read.
-    before: Option<Vec<ChatTurn>>,
+    before: Option<Past>,
     /// The last append also gave the run up.
     released: bool,
 }

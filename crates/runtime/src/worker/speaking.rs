@@ -1,16 +1,23 @@
 //! A model call in flight.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use futures::StreamExt;
 use futures::stream::ReadyChunks;
 use toolyard_engine::{Effect, EffectId, Reply, Tools};
-use toolyard_models::{Chunk, ModelError, ModelStream, Request};
+use toolyard_models::{
+    Candidate, Chunk, ModelError, ModelRecord, ModelStream, OutputSchema, Request, Wanted,
+};
 use toolyard_protocol::ErrorCode;
-use toolyard_protocol::agent::ToolChoice;
+use toolyard_protocol::agent::{Period, ToolChoice};
 use toolyard_protocol::tool::Toolset;
-use toolyard_store::failpoint;
+use toolyard_store::{failpoint, usage};
 
+use super::context::Fitted;
 use super::draft::{Audience, Draft, RawCall};
 use super::{Stop, Worker};
+use crate::agents::LoadedAgent;
 
 /// Chunks that are heard together at most.
 const TOGETHER: usize = 64;
@@ -22,6 +29,27 @@ pub(super) struct Speaking {
     /// one piece of news.
     pub(super) stream: ReadyChunks<ModelStream>,
     draft: Option<Draft>,
+    /// Who speaks.
+    record: Arc<ModelRecord>,
+    /// Who would speak instead, and what they would be asked.
+    others: VecDeque<Candidate>,
+    request: Option<Request>,
+}
+
+/// The request in the words and within the means of one model.
+fn fitted(mut request: Request, record: &ModelRecord) -> Request {
+    request.model = record.model.clone();
+    request.max_output_tokens = match (request.max_output_tokens, record.max_output_tokens) {
+        (Some(asked), Some(most)) => Some(asked.min(most)),
+        (asked, most) => asked.or(most),
+    };
+    if !record.tools {
+        request.tools.clear();
+    }
+    if !record.reasoning {
+        request.reasoning = None;
+    }
+    request
 }
 
 /// What came of listening.
@@ -32,6 +60,41 @@ pub(super) enum Heard {
 }
 
 impl Speaking {
+    fn begin(
+        id: EffectId,
+        candidate: Candidate,
+        others: VecDeque<Candidate>,
+        request: Request,
+        draft: Draft,
+    ) -> Self {
+        let again = (!others.is_empty()).then(|| request.clone());
+        let Candidate { record, model } = candidate;
+        let stream = model.stream(fitted(request, &record)).ready_chunks(TOGETHER);
+        Self { id, stream, draft: Some(draft), record, others, request: again }
+    }
+
+    /// Asks the next model, if nothing was heard of this one and it is busy or
+    /// out of order.
+    fn falls_back(&mut self, error: &ModelError) -> bool {
+        if !error.falls_back() || !self.draft.as_ref().is_some_and(Draft::is_empty) {
+            return false;
+        }
+        let (Some(next), Some(request)) = (self.others.pop_front(), self.request.clone()) else {
+            return false;
+        };
+        tracing::warn!(model = %self.record.id, next = %next.record.id, %error, "another model takes over");
+        self.stream = next.model.stream(fitted(request, &next.record)).ready_chunks(TOGETHER);
+        self.record = next.record;
+        true
+    }
+
+    /// Adds who said it and what it cost.
+    fn signed(&self, mut reply: Reply) -> Reply {
+        reply.cost = self.record.price.map(|price| price.of(&reply.usage));
+        reply.model = Some(format!("{}/{}", self.record.provider, self.record.model));
+        reply
+    }
+
     pub(super) fn take(&mut self, chunks: Option<Vec<Result<Chunk, ModelError>>>) -> Heard {
         let Some(draft) = &mut self.draft else { return Heard::More };
         if draft.is_silent() {
@@ -50,19 +113,25 @@ impl Speaking {
         }
         draft.tell();
         let Some(end) = end else { return Heard::More };
+        if let Err(error) = &end
+            && self.falls_back(error)
+        {
+            return Heard::More;
+        }
         let Some(draft) = self.draft.take() else { return Heard::More };
         match end {
             Ok(finish) => {
                 let (reply, calls) = draft.finish(finish);
-                Heard::Whole { reply, calls }
+                Heard::Whole { reply: self.signed(reply), calls }
             }
-            Err(error) => Heard::Failed { error, said: draft.so_far() },
+            Err(error) => Heard::Failed { error, said: draft.so_far().map(|said| self.signed(said)) },
         }
     }
 
     /// Stops listening; answers what was shown.
-    pub(super) fn silence(self) -> Option<Reply> {
-        self.draft.and_then(Draft::so_far)
+    pub(super) fn silence(mut self) -> Option<Reply> {
+        let said = self.draft.take().and_then(Draft::so_far);
+        said.map(|said| self.signed(said))
     }
 }
 
@@ -76,29 +145,24 @@ impl Worker {
                 return self.fail(ErrorCode::AgentGone, "The agent cannot run here", why).await;
             }
         };
-        let model = match self.rt.providers.get(&agent.config.model.provider) {
-            Ok(model) => model,
+        let mut candidates = match self.candidates(&agent) {
+            Ok(candidates) => VecDeque::from(candidates),
             Err(error) => {
                 // Which providers there are is the operator's business.
                 let (code, detail) = (error.code(), error.to_string());
                 return self.fail(code, "The agent's model provider is not configured", detail).await;
             }
         };
-        let mut request = Request {
-            model: self.run.model().unwrap_or(&agent.config.model.name).to_owned(),
-            system: agent.config.agent.system.clone(),
-            turns: self.history().await?,
-            tools: agent.tools.offered.clone(),
-            tool_choice: agent.config.loop_.tool_choice,
-            temperature: agent.config.model.temperature,
-            max_output_tokens: agent.config.model.max_output_tokens,
-            reasoning: agent.config.model.reasoning.clone(),
-            provider_options: agent.config.model.provider_options.clone(),
-            output: None,
-        };
-        if tools == Tools::Off || request.tool_choice == ToolChoice::None {
-            request.tools.clear();
+        if let Some(text) = self.over_budget(&agent).await? {
+            return self.fail(ErrorCode::BudgetExceeded, &text, String::new()).await;
         }
+        let Some(candidate) = candidates.pop_front() else { return Ok(()) };
+        let mut request = frame(&agent, tools);
+        request.turns = match self.fitting_history(&candidate, &request, &agent.config.context).await? {
+            Fitted::Turns(turns) => turns,
+            // The run may be over, or must stop: what is due is asked again.
+            Fitted::Again => return Ok(()),
+        };
         failpoint!("model.before_call");
         let created = self.run.created();
         let audience = Audience {
@@ -110,11 +174,66 @@ impl Worker {
             show_reasoning: created.is_some_and(|c| c.show_reasoning),
         };
         let offered = if request.tools.is_empty() { Toolset::default() } else { agent.tools.set.clone() };
-        self.speaking = Some(Speaking {
-            id: EffectId::Model { step, attempt },
-            stream: model.stream(request).ready_chunks(TOGETHER),
-            draft: Some(Draft::new(audience, offered)),
-        });
+        let id = EffectId::Model { step, attempt };
+        let draft = Draft::new(audience, offered);
+        self.speaking = Some(Speaking::begin(id, candidate, candidates, request, draft));
         Ok(())
     }
+
+    /// The model that the run asks for, or the agent's, and those behind it.
+    fn candidates(&self, agent: &LoadedAgent) -> Result<Vec<Candidate>, ModelError> {
+        let own = agent.model();
+        let wanted = match self.run.model() {
+            Some(name) => Wanted { fallback: own.fallback, ..Wanted::named(name) },
+            None => own,
+        };
+        self.rt.registry.chain(&wanted)
+    }
+
+    /// The sentence that ends a run whose agent has used up its share.
+    async fn over_budget(&mut self, agent: &LoadedAgent) -> Result<Option<String>, Stop> {
+        let Some(budget) = agent.config.budget.agent.clone() else { return Ok(None) };
+        let (tenant, name) = (self.tenant.clone(), agent.config.agent.name.clone());
+        let (days, period) = match budget.per {
+            Period::Day => (1, "day"),
+            Period::Month => (30, "30 days"),
+        };
+        let used = self
+            .patiently(move |tx| {
+                let (tenant, name) = (tenant.clone(), name.clone());
+                Box::pin(async move { usage::of_days(tx, &tenant, &name, days).await })
+            })
+            .await?;
+        let tokens = budget.max_tokens.filter(|most| used.tokens >= *most);
+        let cost = budget.max_cost_usd.filter(|most| used.cost >= crate::agents::millionths(*most));
+        Ok(match (tokens, cost) {
+            (Some(most), _) => Some(format!("The agent used its {most} tokens of one {period}")),
+            (None, Some(most)) => Some(format!("The agent used its {most} USD of one {period}")),
+            (None, None) => None,
+        })
+    }
+}
+
+/// All of a request but the conversation.
+fn frame(agent: &LoadedAgent, tools: Tools) -> Request {
+    let config = &agent.config;
+    let mut request = Request {
+        system: config.agent.system.clone(),
+        tools: agent.tools.offered.clone(),
+        tool_choice: config.loop_.tool_choice,
+        temperature: config.model.temperature,
+        max_output_tokens: config.model.max_output_tokens,
+        reasoning: config.model.reasoning.clone(),
+        provider_options: config.model.provider_options.clone(),
+        output: config.output.as_ref().map(|output| OutputSchema {
+            name: output.name.clone().unwrap_or_else(|| "reply".to_owned()),
+            schema: output.schema.clone(),
+            strict: output.strict,
+        }),
+        ..Request::default()
+    };
+    if tools == Tools::Off || request.tool_choice == ToolChoice::None {
+        request.tools.clear();
+    }
+    request
 }

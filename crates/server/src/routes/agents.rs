@@ -75,7 +75,9 @@ pub(super) async fn put(call: Call) -> Result<Response, Refusal> {
     if let (Some(name), Some(agent)) = (name, config.pointer_mut("/agent").and_then(Value::as_object_mut)) {
         agent.insert("name".to_owned(), Value::String(name));
     }
-    let name = check_agent(&config)?.config.agent.name;
+    let checked = check_agent(&config)?;
+    call.app.runtime.check_agents_model(&checked)?;
+    let name = checked.config.agent.name;
     let (tenant, actor) = (call.tenant().clone(), call.actor());
     call.once(move |tx| {
         Box::pin(async move {

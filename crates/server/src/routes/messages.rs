@@ -32,6 +32,10 @@ pub(super) struct NewMessage {
     role: Option<Speaker>,
     #[serde(default = "yes")]
     trigger_agents: bool,
+    /// The model for the runs that it starts, instead of the agents' own: an
+    /// id of `GET /api/models`, or `provider/model`.
+    #[serde(default)]
+    model: Option<String>,
 }
 
 fn yes() -> bool {
@@ -124,6 +128,7 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
         parts: parts(new.content, new.parts)?,
         metadata: answer::metadata(new.metadata)?,
         trigger_agents: new.trigger_agents,
+        model: super::models::named(&call, new.model)?,
     };
     let seen = viewer.clone();
     let once = call.scope()?.map(|scope| Once {

@@ -13,6 +13,7 @@ mod grants;
 mod keys;
 mod members;
 mod messages;
+mod models;
 pub(crate) mod openapi;
 mod ops;
 mod page;

@@ -28,6 +28,10 @@ pub(super) struct NewRun {
     triggered_by_id: Option<EntityId>,
     #[serde(default)]
     metadata: Option<Value>,
+    /// The model, instead of the agent's own: an id of `GET /api/models`, or
+    /// `provider/model`.
+    #[serde(default)]
+    model: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -84,6 +88,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
         agent_entity: new.agent_entity_id,
         triggered_by: new.triggered_by_id,
         metadata: answer::metadata(new.metadata)?,
+        model: super::models::named(&call, new.model)?,
     };
     let once = call.scope()?.map(|scope| Once { scope, respond: Box::new(|made| (201, created_body(made))) });
     match call.app.runtime.create_run(create, once).await? {

@@ -5,7 +5,7 @@ use axum::http::Method;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, clients, entities, files, grants, keys, members, messages, ops, results, runs, spaces,
+    agents, audit, clients, entities, files, grants, keys, members, messages, models, ops, results, runs, spaces,
     waits,
 };
 
@@ -76,6 +76,8 @@ fn agent_routes() -> Vec<Route> {
         get("/api/agents/{agent}", Access::Secret, "Read an agent, by id or name", agents::get)
             .gives::<agents::OneAgent>(200),
         delete("/api/agents/{agent}", Access::Secret, "Remove an agent", agents::delete),
+        get("/api/models", Access::Either, "List the models that may be named", models::list)
+            .gives::<models::ModelList>(200),
     ]
 }
 

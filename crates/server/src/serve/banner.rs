@@ -23,7 +23,7 @@ pub(super) fn show(app: &App, bound: SocketAddr, made: &Made) {
     println!("toolyard {} listens on {url}", env!("CARGO_PKG_VERSION"));
     println!("  data        {data} ({database})");
     println!("  agents      {}", config.agents_dir.display());
-    println!("  models      {}", app.runtime.providers().names().collect::<Vec<_>>().join(", "));
+    println!("  models      {}", app.runtime.registry().providers().names().collect::<Vec<_>>().join(", "));
     if config.auth == AuthMode::Off {
         println!("  keys        off: every local program may do everything");
         println!("  next        curl {url}/api/agents");

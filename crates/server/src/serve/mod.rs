@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use toolyard_runtime::{Providers, Runtime, Tasks};
+use toolyard_runtime::{Registry, Runtime, Tasks};
 use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
 
 use crate::app::{App, Meter};
@@ -76,9 +76,9 @@ pub(crate) async fn serve(config: Config) -> Result<(), ServeError> {
     let bound = listener.local_addr().map_err(|why| ServeError::Listen { address: config.listen, why })?;
     let store = Arc::new(Store::open(&store_settings(&config)).await?);
     // Before keys are made: a gateway that does not start must not swallow the one time they are shown.
-    let providers = providers::open(&config).map_err(ServeError::Provider)?;
+    let registry = providers::open(&config).map_err(ServeError::Provider)?;
     let made = ensure_keys(&config)?;
-    let app = assemble(config, bound, store, providers, &made).await?;
+    let app = assemble(config, bound, store, registry, &made).await?;
     agents_dir::load_all(&app).await;
     let present = presence::announce(&app.config.data, bound);
     banner::show(&app, bound, &made);
@@ -100,13 +100,13 @@ async fn assemble(
     config: Config,
     bound: SocketAddr,
     store: Arc<Store>,
-    providers: Providers,
+    registry: Registry,
     made: &Made,
 ) -> Result<Arc<App>, ServeError> {
     let settings = node::settings(&config)
         .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
     let meter = Meter(meter::start().map_err(ServeError::Meter)?);
-    let runtime = Runtime::start(store.clone(), providers, settings).await?;
+    let runtime = Runtime::start(store.clone(), registry, settings).await?;
     let jwt = JwtCheck::new(&config, made.jwt.expose());
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
     Ok(Arc::new(App {

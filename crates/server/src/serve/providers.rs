@@ -45,12 +45,8 @@ fn settings(config: &Config) -> Result<Vec<ProviderSettings>, String> {
             api_key,
         });
     }
-    let bare = |name: &str, kind, api_key| ProviderSettings {
-        name: name.to_owned(),
-        kind,
-        base_url: None,
-        api_key,
-    };
+    let bare =
+        |name: &str, kind, api_key| ProviderSettings { name: name.to_owned(), kind, base_url: None, api_key };
     for (name, kind, variables) in BY_KEY {
         let key = variables.iter().find_map(|variable| read(variable));
         if let (false, Some(key)) = (config.providers.contains_key(name), key) {
