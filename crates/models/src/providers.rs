@@ -7,6 +7,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use toolyard_egress::{Door, EgressError, Target};
 
+use crate::anthropic::Anthropic;
 use crate::demo::Demo;
 use crate::error::ModelError;
 use crate::model::Model;
@@ -21,6 +22,8 @@ pub enum ProviderKind {
     /// Chat completions.
     #[serde(rename = "openai")]
     OpenAi,
+    /// Anthropic's Messages API.
+    Anthropic,
 }
 
 /// One provider as the operator wrote it.
@@ -56,13 +59,17 @@ impl Providers {
             if providers.by_name.contains_key(&name) {
                 return Err(BadProvider::Twice(name));
             }
+            let at = |own: &str| {
+                Target::parse(base_url.as_deref().unwrap_or(own))
+                    .map_err(|cause| BadProvider::Address { name: name.clone(), cause })
+            };
             let model: Arc<dyn Model> = match kind {
                 ProviderKind::Demo => Arc::new(Demo::new(&name)),
                 ProviderKind::OpenAi => {
-                    let address = base_url.as_deref().unwrap_or(OpenAi::BASE_URL);
-                    let target = Target::parse(address)
-                        .map_err(|cause| BadProvider::Address { name: name.clone(), cause })?;
-                    Arc::new(OpenAi::new(&name, door.clone(), &target, api_key))
+                    Arc::new(OpenAi::new(&name, door.clone(), &at(OpenAi::BASE_URL)?, api_key))
+                }
+                ProviderKind::Anthropic => {
+                    Arc::new(Anthropic::new(&name, door.clone(), &at(Anthropic::BASE_URL)?, api_key))
                 }
             };
             providers.insert(&name, model);
