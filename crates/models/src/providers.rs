@@ -59,18 +59,16 @@ impl Providers {
             if providers.by_name.contains_key(&name) {
                 return Err(BadProvider::Twice(name));
             }
-            let at = |own: &str| {
-                Target::parse(base_url.as_deref().unwrap_or(own))
+            let at = |vendor: &str| {
+                Target::parse(base_url.as_deref().unwrap_or(vendor))
                     .map_err(|cause| BadProvider::Address { name: name.clone(), cause })
             };
+            let door = door.clone();
+            #[rustfmt::skip]
             let model: Arc<dyn Model> = match kind {
                 ProviderKind::Demo => Arc::new(Demo::new(&name)),
-                ProviderKind::OpenAi => {
-                    Arc::new(OpenAi::new(&name, door.clone(), &at(OpenAi::BASE_URL)?, api_key))
-                }
-                ProviderKind::Anthropic => {
-                    Arc::new(Anthropic::new(&name, door.clone(), &at(Anthropic::BASE_URL)?, api_key))
-                }
+                ProviderKind::OpenAi => Arc::new(OpenAi::new(&name, door, &at(OpenAi::BASE_URL)?, api_key)),
+                ProviderKind::Anthropic => Arc::new(Anthropic::new(&name, door, &at(Anthropic::BASE_URL)?, api_key)),
             };
             providers.insert(&name, model);
         }

@@ -2,6 +2,9 @@
 //! against the scripted upstream.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod anthropic;
+mod anthropic_encode;
+mod anthropic_wire;
 mod clean;
 mod decode;
 mod demo;
@@ -13,4 +16,5 @@ mod pairs;
 mod providers;
 mod retry;
 mod secrets;
+mod storm;
 mod wire;
