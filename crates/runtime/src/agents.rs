@@ -35,12 +35,7 @@ impl LoadedAgent {
     /// The model of its configuration.
     pub(crate) fn model(&self) -> Wanted<'_> {
         let own = &self.config.model;
-        Wanted {
-            provider: own.provider.as_deref(),
-            name: &own.name,
-            api: own.api,
-            fallback: &own.fallback,
-        }
+        Wanted { provider: own.provider.as_deref(), name: &own.name, api: own.api, fallback: &own.fallback }
     }
 
     /// What bounds a run of this agent.

@@ -5,8 +5,8 @@ use axum::http::Method;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, clients, entities, files, grants, keys, members, messages, models, ops, results, runs, spaces,
-    waits,
+    agents, audit, clients, entities, files, grants, keys, members, messages, models, ops, results, runs,
+    spaces, waits,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
