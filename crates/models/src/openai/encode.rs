@@ -2,14 +2,11 @@
 
 use serde_json::{Map, Value, json};
 use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
-use toolyard_protocol::message::{Part, text_of};
 
+use super::messages::push_turns;
 use crate::names::Names;
-use crate::request::{ChatTurn, OfferedTool, PastCall, PastResult, Request};
+use crate::request::{OfferedTool, OutputSchema, Request};
 use crate::wire::Encoded;
-
-/// Characters of a speaker's name.
-const SPEAKER_CHARS: usize = 64;
 
 /// The body of a streamed chat completion. `provider_options.openai` is merged
 /// last: its fields replace ours, and a `null` removes one.
@@ -22,9 +19,10 @@ pub fn encode(request: Request) -> Encoded {
     if let (Some(text), Some(role)) = (request.system, role) {
         messages.push(json!({ "role": role, "content": text }));
     }
-    for turn in request.turns {
-        push_turn(turn, &names, &mut messages);
-    }
+    push_turns(request.turns, &names, &mut messages);
+    // The vendor's newer models want another word for the same limit; most
+    // other servers know only the old one.
+    let limit = if thinks(&request.model) { "max_completion_tokens" } else { "max_tokens" };
     body.insert("model".to_owned(), Value::from(request.model));
     body.insert("messages".to_owned(), Value::from(messages));
     body.insert("stream".to_owned(), Value::from(true));
@@ -45,12 +43,21 @@ pub fn encode(request: Request) -> Encoded {
         body.insert("temperature".to_owned(), Value::from(temperature));
     }
     if let Some(tokens) = request.max_output_tokens {
-        body.insert("max_tokens".to_owned(), Value::from(tokens));
+        body.insert(limit.to_owned(), Value::from(tokens));
     }
     if let Some(effort) = request.reasoning.filter(|r| r.enabled).and_then(|r| r.effort) {
         body.insert("reasoning_effort".to_owned(), Value::from(effort_word(effort)));
     }
-    if let Some(Value::Object(options)) = request.provider_options.and_then(|mut o| o.remove("openai")) {
+    if let Some(output) = request.output {
+        body.insert("response_format".to_owned(), form(output));
+    }
+    if let Some(Value::Object(mut options)) = request.provider_options.and_then(|mut o| o.remove("openai")) {
+        // The same switch as on the vendor's newer wire.
+        match options.remove("web_search") {
+            Some(Value::Bool(true)) => drop(body.insert("web_search_options".to_owned(), json!({}))),
+            Some(settings @ Value::Object(_)) => drop(body.insert("web_search_options".to_owned(), settings)),
+            Some(_) | None => {}
+        }
         for (name, value) in options {
             match value {
                 Value::Null => body.remove(&name),
@@ -71,7 +78,7 @@ fn system_role(reasoning: Option<&Reasoning>) -> Option<&'static str> {
     }
 }
 
-fn effort_word(effort: ReasoningEffort) -> &'static str {
+pub(crate) fn effort_word(effort: ReasoningEffort) -> &'static str {
     match effort {
         ReasoningEffort::None => "none",
         ReasoningEffort::Minimal => "minimal",
@@ -82,95 +89,25 @@ fn effort_word(effort: ReasoningEffort) -> &'static str {
     }
 }
 
+/// The vendor's models that think, by their names.
+pub(crate) fn thinks(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let generation = |prefix: &str| {
+        let digits = name.strip_prefix(prefix)?;
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits.get(..end)?.parse::<u32>().ok()
+    };
+    generation("o").is_some()
+        || name.starts_with("codex")
+        || (generation("gpt-").is_some_and(|n| n >= 5) && !name.contains("-chat"))
+}
+
+fn form(OutputSchema { name, schema, strict }: OutputSchema) -> Value {
+    let name = Names::new([name.as_str()]).alias(&name).to_owned();
+    json!({ "type": "json_schema", "json_schema": { "name": name, "schema": schema, "strict": strict } })
+}
+
 fn tool(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {
     let function = json!({ "name": names.alias(&name), "description": description, "parameters": schema });
     json!({ "type": "function", "function": function })
-}
-
-fn push_turn(turn: ChatTurn, names: &Names, messages: &mut Vec<Value>) {
-    match turn {
-        ChatTurn::User { parts, name } => {
-            let mut message = json!({ "role": "user", "content": user_content(parts) });
-            if let Some(name) = name.as_deref().and_then(speaker) {
-                message["name"] = Value::from(name);
-            }
-            messages.push(message);
-        }
-        ChatTurn::Assistant { parts, calls } => {
-            let text = text_of(&parts);
-            // The vendor wants `null` beside calls, and text without them.
-            let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::from(text) };
-            let mut message = json!({ "role": "assistant", "content": content });
-            if !calls.is_empty() {
-                message["tool_calls"] = calls.into_iter().map(|call| past_call(call, names)).collect();
-            }
-            messages.push(message);
-        }
-        ChatTurn::ToolResults(results) => messages.extend(results.into_iter().map(past_result)),
-        ChatTurn::System(text) => messages.push(json!({ "role": "system", "content": text })),
-    }
-}
-
-fn past_call(PastCall { id, name, args, mut metadata }: PastCall, names: &Names) -> Value {
-    let function = json!({ "name": names.alias(&name), "arguments": args.to_string() });
-    let mut call = json!({ "id": id.as_str(), "type": "function", "function": function });
-    if let Some(extra) = metadata.pointer_mut("/openai/extra_content") {
-        call["extra_content"] = extra.take();
-    }
-    call
-}
-
-fn past_result(PastResult { call, name: _, content, is_error }: PastResult) -> Value {
-    // The wire has no field for failure.
-    let content = if is_error { format!("Error: {content}") } else { content };
-    json!({ "role": "tool", "tool_call_id": call.as_str(), "content": content })
-}
-
-fn user_content(parts: Vec<Part>) -> Value {
-    if !parts.iter().any(|part| matches!(part, Part::File { .. })) {
-        return Value::from(text_of(&parts));
-    }
-    parts.into_iter().filter_map(user_part).collect()
-}
-
-fn user_part(part: Part) -> Option<Value> {
-    match part {
-        Part::Text { text } => Some(json!({ "type": "text", "text": text })),
-        Part::File { media_type, file: _, url, name } => Some(file_part(&media_type, url, name)),
-        Part::Reasoning { .. }
-        | Part::Source { .. }
-        | Part::ToolCall { .. }
-        | Part::ToolResult { .. }
-        | Part::Data { .. }
-        | Part::Opaque { .. } => None,
-    }
-}
-
-/// Images go by address. Other files only go inside the request; an address
-/// of one is told to the model as text.
-fn file_part(media_type: &str, url: Option<String>, name: Option<String>) -> Value {
-    let name = name.unwrap_or_else(|| "file".to_owned());
-    match url {
-        Some(url) if media_type.starts_with("image/") => {
-            json!({ "type": "image_url", "image_url": { "url": url } })
-        }
-        Some(data) if data.starts_with("data:") => {
-            json!({ "type": "file", "file": { "filename": name, "file_data": data } })
-        }
-        Some(url) => {
-            json!({ "type": "text", "text": format!("[file {name} ({media_type}): {url}]") })
-        }
-        None => {
-            json!({ "type": "text", "text": format!("[file {name} ({media_type}) is not readable here]") })
-        }
-    }
-}
-
-/// A name that the vendor accepts, if anything is left of it.
-fn speaker(name: &str) -> Option<String> {
-    let fits = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }
-    };
-    let name: String = name.trim().chars().take(SPEAKER_CHARS).map(fits).collect();
-    name.contains(|c: char| c != '_').then_some(name)
 }

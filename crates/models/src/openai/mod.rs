@@ -5,12 +5,13 @@
 
 mod calls;
 mod decode;
-mod encode;
+pub(crate) mod encode;
 pub(crate) mod fault;
+mod messages;
 mod thoughts;
 mod wire;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use toolyard_egress::{Door, Target};
 
 use crate::model::{Model, ModelStream};
@@ -36,7 +37,7 @@ impl OpenAi {
     /// `base` is the address above `/chat/completions`.
     pub fn new(name: &str, door: Door, base: &Target, key: Option<SecretString>) -> Self {
         let target = base.below("chat/completions");
-        Self { name: name.to_owned(), target, line: Line::new(door).with_bearer(key) }
+        Self { name: name.to_owned(), target, line: line(door, base, key) }
     }
 
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
@@ -47,6 +48,18 @@ impl OpenAi {
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.line.retry = retry;
         self
+    }
+}
+
+/// The way to a server of this vendor's kind. Azure has a header of its own
+/// for keys; its tokens go as everybody's.
+pub(crate) fn line(door: Door, base: &Target, key: Option<SecretString>) -> Line {
+    let is_token = key.as_ref().is_some_and(|key| key.expose_secret().starts_with("eyJ"));
+    let line = Line::new(door);
+    if base.origin().ends_with(".azure.com") && !is_token {
+        line.with_key("api-key", key)
+    } else {
+        line.with_bearer(key)
     }
 }
 

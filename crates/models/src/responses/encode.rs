@@ -2,10 +2,11 @@
 //! request carries the whole conversation.
 
 use serde_json::{Map, Value, json};
-use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
+use toolyard_protocol::agent::{Reasoning, ToolChoice};
 
 use super::items::input;
 use crate::names::Names;
+use crate::openai::encode::{effort_word, thinks};
 use crate::request::{OfferedTool, OutputSchema, Request};
 use crate::wire::Encoded;
 
@@ -37,7 +38,7 @@ pub fn encode(request: Request) -> Encoded {
     let role = reasoning.as_ref().and_then(|r| r.system_message_mode.as_deref());
     let mut body = Map::new();
     let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
-    if thinks(&model, reasoning.as_ref()) {
+    if may_think(&model, reasoning.as_ref()) {
         put("include", json!(["reasoning.encrypted_content"]));
     }
     put("model", Value::from(model));
@@ -119,30 +120,8 @@ fn thinking(reasoning: Reasoning) -> Option<Value> {
     (!settings.is_empty()).then_some(Value::Object(settings))
 }
 
-fn effort_word(effort: ReasoningEffort) -> &'static str {
-    match effort {
-        ReasoningEffort::None => "none",
-        ReasoningEffort::Minimal => "minimal",
-        ReasoningEffort::Low => "low",
-        ReasoningEffort::Medium => "medium",
-        ReasoningEffort::High => "high",
-        ReasoningEffort::XHigh => "xhigh",
-    }
-}
-
 /// Only models that think take a request for sealed thoughts; the others
 /// refuse it.
-fn thinks(model: &str, reasoning: Option<&Reasoning>) -> bool {
-    if reasoning.is_some_and(|r| r.enabled || r.force_reasoning == Some(true)) {
-        return true;
-    }
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let generation = |prefix: &str| {
-        let digits = name.strip_prefix(prefix)?;
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-        digits.get(..end)?.parse::<u32>().ok()
-    };
-    generation("o").is_some()
-        || name.starts_with("codex")
-        || (generation("gpt-").is_some_and(|n| n >= 5) && !name.contains("-chat"))
+fn may_think(model: &str, reasoning: Option<&Reasoning>) -> bool {
+    thinks(model) || reasoning.is_some_and(|r| r.enabled || r.force_reasoning == Some(true))
 }

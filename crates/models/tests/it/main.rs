@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod abroad;
+mod compat;
 mod decode;
 mod demo;
 mod encode;
