@@ -15,7 +15,7 @@ use crate::wire::{Encoded, LeftOut};
 /// `null` removes one. Its `google_search` offers the vendor's own search:
 /// `true`, or the settings of that tool.
 pub fn encode(request: Request) -> Encoded {
-    let names = Names::of(&request);
+    let names = Names::lettered(&request);
     let version = Version::of(&request.model);
     let mut options = match request.provider_options.and_then(|mut all| all.remove("gemini")) {
         Some(Value::Object(options)) => options,

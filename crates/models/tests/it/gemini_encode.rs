@@ -270,3 +270,17 @@ fn h4_schemas_fit_the_vendors_subset() {
     let mixed = property("mixed");
     assert_eq!((&mixed["type"], &mixed["required"]), (&json!("object"), &json!(["a", "b"])));
 }
+
+#[test]
+fn a_name_begins_with_a_letter_on_this_wire() {
+    let names = ["0start", "-dash", "plain", "ünter", "_under", ".dot"];
+    let tools = names.map(|name| tool(name, query())).to_vec();
+    let encoded = encode(Request { tools, ..asking("hi") });
+    let functions = encoded.body["tools"][0]["functionDeclarations"].as_array().unwrap();
+    for (function, name) in functions.iter().zip(names) {
+        let alias = function["name"].as_str().unwrap();
+        assert!(alias.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'), "{alias}");
+        assert_eq!(encoded.names.given(alias), name);
+    }
+    assert_eq!((&functions[2]["name"], &functions[4]["name"]), (&json!("plain"), &json!("_under")));
+}
