@@ -42,7 +42,8 @@ impl Responses {
     /// `base` is the address above `/responses`.
     pub fn new(name: &str, door: Door, base: &Target, key: Option<SecretString>) -> Self {
         let target = base.below("responses");
-        Self { name: name.to_owned(), target, line: line(door, base, key) }
+        let model = Self { name: name.to_owned(), target, line: line(door, base, key) };
+        model.with_timeouts(Timeouts::for_thinkers())
     }
 
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
