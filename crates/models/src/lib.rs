@@ -10,6 +10,7 @@
 //! all vendors share.
 
 mod chunk;
+pub mod clean;
 pub mod demo;
 mod error;
 mod files;
@@ -34,6 +35,7 @@ pub use chunk::Chunk;
 pub use error::{Detail, ModelError};
 pub use model::{Model, ModelStream};
 pub use names::{ALIAS_CHARS, Names};
+pub use pairs::paired;
 pub use providers::{BadProvider, ProviderKind, ProviderSettings, Providers};
 pub use request::{ChatTurn, OfferedTool, OutputSchema, PastCall, PastResult, Request};
 pub use retry::Retry;

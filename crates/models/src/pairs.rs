@@ -1,46 +1,49 @@
-//! Calls and results of a conversation, always in pairs. Vendors refuse a
-//! history in which one of them is alone.
+//! Calls and results side by side. Vendors refuse a conversation in which a
+//! call has no result or a result no call, so no encoder sends one.
+
+use std::collections::HashMap;
+
+use toolyard_protocol::ids::CallId;
 
 use crate::request::{ChatTurn, PastCall, PastResult};
 
-/// What a call without a result is told to have come to.
-const NO_RESULT: &str = "The call has no result.";
+/// What a model reads of a call whose end nobody knows.
+const NO_RESULT: &str = "There is no result of this call.";
 
-/// Every call gets a result right behind its turn, in the order of the calls.
-/// A result without a call is dropped.
-pub(crate) fn paired(turns: Vec<ChatTurn>) -> Vec<ChatTurn> {
-    let mut all = Vec::with_capacity(turns.len());
-    let mut turns = turns.into_iter().peekable();
-    while let Some(turn) = turns.next() {
-        match turn {
-            ChatTurn::Assistant { parts, calls } if !calls.is_empty() => {
-                let mut given = Vec::new();
-                while let Some(ChatTurn::ToolResults(results)) =
-                    turns.next_if(|next| matches!(next, ChatTurn::ToolResults(_)))
-                {
-                    given.extend(results);
-                }
-                let results = calls.iter().map(|call| result_of(call, &mut given)).collect();
-                all.push(ChatTurn::Assistant { parts, calls });
-                all.push(ChatTurn::ToolResults(results));
-            }
-            ChatTurn::ToolResults(_) => {}
-            turn @ (ChatTurn::User { .. } | ChatTurn::Assistant { .. } | ChatTurn::System(_)) => {
-                all.push(turn);
+/// The same turns; after each turn with calls comes exactly one turn with
+/// their results, in the calls' order. A call without a result gets a failure.
+/// A result without a call is dropped, and so is a second one.
+pub fn paired(turns: Vec<ChatTurn>) -> Vec<ChatTurn> {
+    let mut results: HashMap<CallId, PastResult> = HashMap::new();
+    for turn in &turns {
+        if let ChatTurn::ToolResults(given) = turn {
+            for result in given {
+                results.entry(result.call.clone()).or_insert_with(|| result.clone());
             }
         }
     }
-    all
+    let mut out = Vec::with_capacity(turns.len());
+    for turn in turns {
+        match turn {
+            ChatTurn::ToolResults(_) => {}
+            ChatTurn::Assistant { calls, parts } if !calls.is_empty() => {
+                let ended =
+                    calls.iter().map(|call| results.remove(&call.id).unwrap_or_else(|| missing(call)));
+                let ended = ended.collect();
+                out.push(ChatTurn::Assistant { parts, calls });
+                out.push(ChatTurn::ToolResults(ended));
+            }
+            other => out.push(other),
+        }
+    }
+    out
 }
 
-fn result_of(call: &PastCall, given: &mut Vec<PastResult>) -> PastResult {
-    match given.iter().position(|result| result.call == call.id) {
-        Some(index) => given.remove(index),
-        None => PastResult {
-            call: call.id.clone(),
-            name: call.name.clone(),
-            content: NO_RESULT.to_owned(),
-            is_error: true,
-        },
+fn missing(call: &PastCall) -> PastResult {
+    PastResult {
+        call: call.id.clone(),
+        name: call.name.clone(),
+        content: NO_RESULT.to_owned(),
+        is_error: true,
     }
 }

@@ -8,7 +8,6 @@ mod decode;
 mod encode;
 mod fault;
 mod grounding;
-mod schema;
 mod version;
 mod wire;
 

@@ -4,15 +4,16 @@ use serde_json::{Map, Value, json};
 use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
 
 use super::messages::push_turns;
+use crate::clean::{Rules, clean, take_tools};
 use crate::names::Names;
 use crate::request::{OfferedTool, OutputSchema, Request};
 use crate::wire::Encoded;
 
 /// The body of a streamed chat completion. `provider_options.openai` is merged
 /// last: its fields replace ours, and a `null` removes one.
-pub fn encode(request: Request) -> Encoded {
+pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
-    let tools_on = request.tools_on();
+    let (tools, left_out) = take_tools(&mut request, Rules::Object);
     let mut body = Map::new();
     let role = system_role(request.reasoning.as_ref());
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
@@ -27,15 +28,15 @@ pub fn encode(request: Request) -> Encoded {
     body.insert("messages".to_owned(), Value::from(messages));
     body.insert("stream".to_owned(), Value::from(true));
     body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
-    if !request.tools.is_empty() {
+    if !tools.is_empty() {
         let choice = match request.tool_choice {
             ToolChoice::Auto => "auto",
             ToolChoice::Required => "required",
             ToolChoice::None => "none",
         };
-        let tools: Vec<Value> = request.tools.into_iter().map(|offered| tool(offered, &names)).collect();
+        let tools: Vec<Value> = tools.into_iter().map(|offered| tool(offered, &names)).collect();
         body.insert("tools".to_owned(), Value::from(tools));
-        if !tools_on || choice != "auto" {
+        if choice != "auto" {
             body.insert("tool_choice".to_owned(), Value::from(choice));
         }
     }
@@ -49,7 +50,8 @@ pub fn encode(request: Request) -> Encoded {
         body.insert("reasoning_effort".to_owned(), Value::from(effort_word(effort)));
     }
     if let Some(output) = request.output {
-        body.insert("response_format".to_owned(), form(output));
+        let form = json!({ "type": "json_schema", "json_schema": json_schema(output) });
+        body.insert("response_format".to_owned(), form);
     }
     if let Some(Value::Object(mut options)) = request.provider_options.and_then(|mut o| o.remove("openai")) {
         // The same switch as on the vendor's newer wire.
@@ -65,7 +67,7 @@ pub fn encode(request: Request) -> Encoded {
             };
         }
     }
-    Encoded { body: Value::Object(body), names, left_out: Vec::new() }
+    Encoded { body: Value::Object(body), names, left_out }
 }
 
 /// Reasoning models of some vendors want another role for the system text, or
@@ -102,9 +104,33 @@ pub(crate) fn thinks(model: &str) -> bool {
         || (generation("gpt-").is_some_and(|n| n >= 5) && !name.contains("-chat"))
 }
 
-fn form(OutputSchema { name, schema, strict }: OutputSchema) -> Value {
+/// The form of an answer. The vendor enforces only schemas that require all
+/// their fields; for others it tries its best.
+pub(crate) fn json_schema(OutputSchema { name, schema, strict }: OutputSchema) -> Map<String, Value> {
+    let closed = clean(&schema, Rules::Output).ok().filter(|closed| strict && requires_all(closed));
     let name = Names::new([name.as_str()]).alias(&name).to_owned();
-    json!({ "type": "json_schema", "json_schema": { "name": name, "schema": schema, "strict": strict } })
+    Map::from_iter([
+        ("name".to_owned(), Value::from(name)),
+        ("strict".to_owned(), Value::from(closed.is_some())),
+        ("schema".to_owned(), closed.unwrap_or(schema)),
+    ])
+}
+
+fn requires_all(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => {
+            let required = map.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let all = match map.get("properties") {
+                Some(Value::Object(fields)) => {
+                    fields.keys().all(|name| required.iter().any(|known| known == name.as_str()))
+                }
+                Some(_) | None => true,
+            };
+            all && map.values().all(requires_all)
+        }
+        Value::Array(list) => list.iter().all(requires_all),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
 }
 
 fn tool(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {

@@ -5,21 +5,23 @@ use serde_json::{Map, Value, json};
 use toolyard_protocol::agent::{Reasoning, ToolChoice};
 
 use super::items::input;
+use crate::clean::{Rules, take_tools};
 use crate::names::Names;
-use crate::openai::encode::{effort_word, thinks};
-use crate::request::{OfferedTool, OutputSchema, Request};
+use crate::openai::encode::{effort_word, json_schema, thinks};
+use crate::request::{OfferedTool, Request};
 use crate::wire::Encoded;
 
 /// The body of a streamed response. `provider_options.openai` is merged last:
 /// its fields replace ours, and a `null` removes one. Its `web_search` offers
 /// the vendor's own search: `true`, or the settings of that tool.
-pub fn encode(request: Request) -> Encoded {
+pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
+    let (tools, left_out) = take_tools(&mut request, Rules::Object);
     let Request {
         model,
         system,
         turns,
-        tools,
+        tools: _,
         tool_choice,
         temperature,
         max_output_tokens,
@@ -66,7 +68,9 @@ pub fn encode(request: Request) -> Encoded {
         put("reasoning", settings);
     }
     if let Some(output) = output {
-        put("text", json!({ "format": format(output) }));
+        let mut format = json_schema(output);
+        format.insert("type".to_owned(), Value::from("json_schema"));
+        put("text", json!({ "format": format }));
     }
     for (name, value) in options {
         match value {
@@ -74,7 +78,7 @@ pub fn encode(request: Request) -> Encoded {
             value => body.insert(name, value),
         };
     }
-    Encoded { body: Value::Object(body), names, left_out: Vec::new() }
+    Encoded { body: Value::Object(body), names, left_out }
 }
 
 fn tool(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {
@@ -97,11 +101,6 @@ fn web_search(setting: Value) -> Option<Value> {
         }
         _ => None,
     }
-}
-
-fn format(OutputSchema { name, schema, strict }: OutputSchema) -> Value {
-    let name = Names::new([name.as_str()]).alias(&name).to_owned();
-    json!({ "type": "json_schema", "name": name, "schema": schema, "strict": strict })
 }
 
 fn thinking(reasoning: Reasoning) -> Option<Value> {

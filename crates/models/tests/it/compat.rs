@@ -140,6 +140,11 @@ fn the_form_of_an_answer_is_a_response_format() {
     let format = encode(Request { output, ..asking("hi") }).body["response_format"].take();
     assert_eq!((&format["type"], &format["json_schema"]["strict"]), (&json!("json_schema"), &json!(true)));
     assert_eq!(format["json_schema"]["schema"]["properties"]["a"]["type"], "string");
+    // An answer with optional fields cannot be enforced.
+    let loose = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+    let output = Some(OutputSchema { name: "a".into(), schema: loose.clone(), strict: true });
+    let tried = encode(Request { output, ..asking("hi") }).body["response_format"].take();
+    assert_eq!(tried["json_schema"], json!({ "name": "a", "schema": loose, "strict": false }));
     let name = format["json_schema"]["name"].as_str().unwrap();
     assert!(name.starts_with("my_answer") && !name.contains(' '));
 }

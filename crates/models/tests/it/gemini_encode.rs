@@ -256,7 +256,7 @@ fn h4_schemas_fit_the_vendors_subset() {
     assert_eq!(property("kind"), json!({ "type": "string", "enum": ["a"] }));
     let level = json!({ "type": "integer", "nullable": true, "description": "One of: 1, 2" });
     assert_eq!(property("level"), level);
-    let mail = json!({ "type": "string", "nullable": true, "description": "Whom (Format: email)" });
+    let mail = json!({ "type": "string", "nullable": true, "description": "Whom. Format: email" });
     assert_eq!(property("mail"), mail);
     assert_eq!(property("when"), json!({ "type": "string", "format": "date-time" }));
     let either = json!({ "anyOf": [

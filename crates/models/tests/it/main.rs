@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod abroad;
+mod clean;
 mod compat;
 mod decode;
 mod demo;
@@ -11,7 +12,9 @@ mod fixtures;
 mod gemini;
 mod gemini_encode;
 mod memory;
+mod names;
 mod outage;
+mod pairs;
 mod providers;
 mod responses;
 mod responses_encode;

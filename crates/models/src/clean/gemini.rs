@@ -1,25 +1,19 @@
-//! A tool's schema in the vendor's subset of JSON Schema.
-//!
-//! The vendor refuses a whole request for one keyword that it does not know.
-//! What it cannot say is said in the description, or left out: arguments are
-//! checked against the real schema later.
+//! Gemini's subset: OpenAPI words, one type per schema, `nullable`, text enums,
+//! and choices that stand alone. What it cannot say is said in the description
+//! or dropped, so that it allows more.
 
 use serde_json::{Map, Value, json};
+
+use super::merge::both;
 
 /// Levels of a schema that are kept; deeper ones become anything.
 const DEPTH: usize = 32;
 
-/// The parameters of a function, or `None` if it takes none.
-pub(super) fn parameters(schema: &Value) -> Result<Option<Value>, String> {
-    let schema = subset(schema, 0);
-    let object = schema["type"] == "object";
-    if !object && schema.get("anyOf").is_none() {
-        return Err("its arguments are not an object".to_owned());
-    }
-    Ok((!object || schema.get("properties").is_some()).then_some(schema))
+pub(super) fn subset(schema: &Value) -> Value {
+    within(schema, 0)
 }
 
-fn subset(schema: &Value, depth: usize) -> Value {
+fn within(schema: &Value, depth: usize) -> Value {
     let Value::Object(schema) = schema else { return anything() };
     if depth >= DEPTH {
         return anything();
@@ -52,25 +46,35 @@ fn kinds_of(schema: &Map<String, Value>) -> (Vec<String>, bool) {
     (kinds, null || listed || schema.get("nullable") == Some(&Value::Bool(true)))
 }
 
-/// The type that the other keywords speak of.
-fn implied(schema: &Map<String, Value>) -> Option<&'static str> {
-    let sample =
-        schema.get("const").or_else(|| schema.get("enum")?.as_array()?.iter().find(|v| !v.is_null()));
-    match sample {
-        Some(Value::String(_)) => return Some("string"),
-        Some(Value::Bool(_)) => return Some("boolean"),
-        Some(Value::Number(n)) => return Some(if n.is_f64() { "number" } else { "integer" }),
-        Some(Value::Object(_)) => return Some("object"),
-        Some(Value::Array(_)) => return Some("array"),
-        Some(Value::Null) | None => {}
+/// The types that the other keywords speak of.
+fn implied(schema: &Map<String, Value>) -> Vec<&'static str> {
+    let mut kinds = Vec::new();
+    for kind in choices(schema).filter_map(kind_of) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
     }
     let has = |name: &str| schema.contains_key(name);
-    if has("properties") || has("required") || has("additionalProperties") {
-        Some("object")
+    if !kinds.is_empty() {
+        kinds
+    } else if has("properties") || has("required") || has("additionalProperties") {
+        vec!["object"]
     } else if has("items") || has("prefixItems") {
-        Some("array")
+        vec!["array"]
     } else {
-        None
+        Vec::new()
+    }
+}
+
+fn kind_of(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Bool(_) => Some("boolean"),
+        Value::Number(n) if n.is_f64() => Some("number"),
+        Value::Number(_) => Some("integer"),
+        Value::String(_) => Some("string"),
+        Value::Array(_) => Some("array"),
+        Value::Object(_) => Some("object"),
+        Value::Null => None,
     }
 }
 
@@ -85,11 +89,8 @@ fn union_of(schema: &Map<String, Value>, nullable: bool, depth: usize) -> Option
         beside.remove(name);
     }
     let merged = choices.iter().filter(|choice| !is_null(choice)).map(|choice| {
-        let whole = match choice {
-            Value::Object(choice) => join(beside.clone(), choice),
-            _ => beside.clone(),
-        };
-        nullable_if(nullable, subset(&Value::Object(whole), depth + 1))
+        let whole = both(Value::Object(beside.clone()), choice.clone());
+        nullable_if(nullable, within(&whole, depth + 1))
     });
     let mut merged: Vec<Value> = merged.collect();
     match merged.len() {
@@ -104,31 +105,15 @@ fn all_of(schema: &Map<String, Value>) -> Map<String, Value> {
     let mut whole = schema.clone();
     // A part may hold parts of its own.
     for _ in 0..DEPTH {
-        let Some(Value::Array(parts)) = whole.remove("allOf") else { break };
-        for part in parts.iter().filter_map(Value::as_object) {
-            whole = join(whole, part);
-        }
+        let Some(Value::Array(mut parts)) = whole.remove("allOf") else { break };
+        // What the schema says itself comes last, so that its words stand.
+        parts.push(Value::Object(whole));
+        whole = match parts.into_iter().reduce(both) {
+            Some(Value::Object(merged)) => merged,
+            _ => Map::new(),
+        };
     }
     whole
-}
-
-/// Both schemas in one: properties and required fields of both, else the
-/// second one's word.
-fn join(mut first: Map<String, Value>, second: &Map<String, Value>) -> Map<String, Value> {
-    for (name, value) in second {
-        match (first.get_mut(name), value) {
-            (Some(Value::Object(mine)), Value::Object(theirs)) if name == "properties" => {
-                mine.extend(theirs.clone());
-            }
-            (Some(Value::Array(mine)), Value::Array(theirs)) if name == "required" => {
-                mine.extend(theirs.clone());
-            }
-            _ => {
-                first.insert(name.clone(), value.clone());
-            }
-        }
-    }
-    first
 }
 
 fn one_kind(kind: &str, schema: &Map<String, Value>, depth: usize) -> Value {
@@ -176,7 +161,7 @@ fn keep_properties(schema: &Map<String, Value>, kept: &mut Map<String, Value>, d
     else {
         return;
     };
-    let each = properties.iter().map(|(name, property)| (name.clone(), subset(property, depth + 1)));
+    let each = properties.iter().map(|(name, property)| (name.clone(), within(property, depth + 1)));
     kept.insert("properties".to_owned(), Value::Object(each.collect()));
     let mut required: Vec<&str> = Vec::new();
     for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
@@ -197,14 +182,14 @@ fn items(schema: &Map<String, Value>, depth: usize) -> Value {
     match (listed("prefixItems").or_else(|| listed("items")), schema.get("items")) {
         (Some(each), _) => {
             let mut kinds: Vec<Value> = Vec::new();
-            for item in each.iter().map(|item| subset(item, depth + 1)) {
+            for item in each.iter().map(|item| within(item, depth + 1)) {
                 if !kinds.contains(&item) {
                     kinds.push(item);
                 }
             }
             if kinds.len() == 1 { kinds.remove(0) } else { json!({ "anyOf": kinds }) }
         }
-        (None, Some(items)) => subset(items, depth + 1),
+        (None, Some(items)) => within(items, depth + 1),
         (None, None) => anything(),
     }
 }
@@ -232,7 +217,8 @@ fn keep_format(schema: &Map<String, Value>, known: &[&str], kept: &mut Map<Strin
 fn described(mut kept: Value, schema: &Map<String, Value>, note: Option<String>) -> Value {
     let told = schema.get("description").and_then(Value::as_str).filter(|text| !text.is_empty());
     let text = match (told, note) {
-        (Some(told), Some(note)) => format!("{told} ({note})"),
+        (Some(told), Some(note)) if told.ends_with(['.', '!', '?', ')']) => format!("{told} {note}"),
+        (Some(told), Some(note)) => format!("{told}. {note}"),
         (Some(told), None) => told.to_owned(),
         (None, Some(note)) => note,
         (None, None) => return kept,
