@@ -28,6 +28,7 @@ pub mod responses;
 mod retry;
 #[cfg(feature = "scripted")]
 pub mod scripted;
+mod speakers;
 mod sse;
 pub mod wire;
 

@@ -72,3 +72,23 @@ impl Model for OpenAi {
         &self.name
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn azure_takes_keys_in_its_own_header() {
+        let header = |base: &str, key: &str| {
+            let base = Target::parse(base).unwrap();
+            let line = line(Door::operator().unwrap(), &base, Some(key.into()));
+            let names: Vec<&str> = line.headers.iter().map(|header| header.name()).collect();
+            names.join(",")
+        };
+        assert_eq!(header("https://x.openai.azure.com/openai/v1", "key"), "api-key");
+        assert_eq!(header("https://x.openai.azure.com/openai/v1", "eyJhbGciOi"), "authorization");
+        assert_eq!(header("https://api.openai.com/v1", "key"), "authorization");
+        assert_eq!(header("https://azure.com.example.org/v1", "key"), "authorization");
+    }
+}

@@ -70,7 +70,9 @@ fn l23_a_whole_request_is_encoded_in_order() {
             { "role": "user", "parts": [
                 answered(json!({ "output": "page" })),
                 answered(json!({ "error": "no screen" })),
-                { "text": "[system] The user is away." },
+            ] },
+            { "role": "user", "parts": [
+                { "text": "<system>\nThe user is away.\n</system>" },
             ] },
             { "role": "model", "parts": [{ "text": "Done." }] },
             { "role": "user", "parts": [{ "text": "Thanks" }] },
@@ -283,4 +285,15 @@ fn a_name_begins_with_a_letter_on_this_wire() {
         assert_eq!(encoded.names.given(alias), name);
     }
     assert_eq!((&functions[2]["name"], &functions[4]["name"]), (&json!("plain"), &json!("_under")));
+}
+
+#[test]
+fn several_speakers_are_told_apart() {
+    let said = |name: &str| ChatTurn::User { parts: vec![Part::text("Hi")], name: Some(name.into()) };
+    let parts = |turns: Vec<ChatTurn>| {
+        encode(Request { turns, ..Request::default() }).body["contents"][0]["parts"].take()
+    };
+    let two = json!([{ "text": "[ann]" }, { "text": "Hi" }, { "text": "[bob]" }, { "text": "Hi" }]);
+    assert_eq!(parts(vec![said("ann"), said("bob")]), two);
+    assert_eq!(parts(vec![said("ann"), said("ann")]), json!([{ "text": "Hi" }, { "text": "Hi" }]));
 }
