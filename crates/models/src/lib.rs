@@ -9,6 +9,7 @@
 //! model, at [`demo`] for the one that needs no vendor, at [`wire`] for what
 //! all vendors share.
 
+pub mod anthropic;
 mod chunk;
 pub mod clean;
 pub mod demo;

@@ -7,6 +7,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use toolyard_egress::{Door, EgressError, Target};
 
+use crate::anthropic::Anthropic;
 use crate::demo::Demo;
 use crate::error::ModelError;
 use crate::gemini::Gemini;
@@ -23,8 +24,12 @@ pub enum ProviderKind {
     /// Chat completions.
     #[serde(rename = "openai")]
     OpenAi,
+    /// OpenAI's Responses.
     #[serde(rename = "openai-responses")]
     OpenAiResponses,
+    /// Anthropic's Messages API.
+    Anthropic,
+    /// Google's Gemini API.
     Gemini,
 }
 
@@ -71,6 +76,7 @@ impl Providers {
                 ProviderKind::Demo => Arc::new(Demo::new(&name)),
                 ProviderKind::OpenAi => Arc::new(OpenAi::new(&name, door, &at(OpenAi::BASE_URL)?, api_key)),
                 ProviderKind::OpenAiResponses => Arc::new(Responses::new(&name, door, &at(Responses::BASE_URL)?, api_key)),
+                ProviderKind::Anthropic => Arc::new(Anthropic::new(&name, door, &at(Anthropic::BASE_URL)?, api_key)),
                 ProviderKind::Gemini => Arc::new(Gemini::new(&name, door, &at(Gemini::BASE_URL)?, api_key)),
             };
             providers.insert(&name, model);
