@@ -36,6 +36,7 @@ mod retry;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 mod skills;
+mod speakers;
 mod sse;
 pub mod wire;
 
