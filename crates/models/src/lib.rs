@@ -9,6 +9,7 @@
 //! model, at [`demo`] for the one that needs no vendor, at [`wire`] for what
 //! all vendors share.
 
+pub mod anthropic;
 #[cfg(feature = "bedrock")]
 pub mod bedrock;
 mod call_error;

@@ -7,6 +7,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use toolyard_egress::{Door, EgressError, Target};
 
+use crate::anthropic::Anthropic;
 use crate::demo::Demo;
 use crate::embed::Embed;
 use crate::error::{Detail, ModelError};
@@ -31,6 +32,8 @@ pub enum ProviderKind {
     Gemini,
     /// Converse. Keys and region come from the environment.
     Bedrock,
+    /// Anthropic's Messages API.
+    Anthropic,
 }
 
 /// One provider as the operator wrote it.
@@ -83,6 +86,7 @@ impl Providers {
                 ProviderKind::OpenAiResponses => Arc::new(Responses::new(&name, door, &at(Responses::BASE_URL)?, api_key)),
                 ProviderKind::Gemini => Arc::new(Gemini::new(&name, door, &at(Gemini::BASE_URL)?, api_key)),
                 ProviderKind::Bedrock => bedrock(&name, base_url, api_key, door)?,
+                ProviderKind::Anthropic => Arc::new(Anthropic::new(&name, door, &at(Anthropic::BASE_URL)?, api_key)),
             };
             providers.insert(&name, model);
         }

@@ -84,7 +84,7 @@ fn a_whole_conversation_is_encoded_in_order() {
         "stream": true,
         "stream_options": { "include_usage": true },
         "tools": [{ "type": "function", "function":
-            { "name": "read_screen", "description": "Reads.", "parameters": { "type": "object" } } }],
+            { "name": "read_screen", "description": "Reads.", "parameters": { "type": "object", "properties": {} } } }],
         "tool_choice": "required",
         "temperature": 0.5,
         "max_tokens": 100,

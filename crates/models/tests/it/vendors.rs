@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use toolyard_models::wire::{Decode, Encoded};
 use toolyard_models::{
-    ChatTurn, Chunk, ModelError, PastCall, PastResult, Request, bedrock, gemini, openai, responses,
+    ChatTurn, Chunk, ModelError, PastCall, PastResult, Request, anthropic, bedrock, gemini, openai, responses,
 };
 use toolyard_protocol::guarded::Guarded;
 use toolyard_protocol::ids::CallId;
@@ -25,7 +25,7 @@ pub(crate) struct Vendor {
     pub encode: fn(Request) -> Encoded,
 }
 
-pub(crate) const VENDORS: [Vendor; 4] = [
+pub(crate) const VENDORS: [Vendor; 5] = [
     Vendor {
         name: "openai-chat",
         suffix: "sse",
@@ -39,6 +39,13 @@ pub(crate) const VENDORS: [Vendor; 4] = [
         model: "gpt-5",
         decode: read::<responses::Decoder>,
         encode: responses::encode,
+    },
+    Vendor {
+        name: "anthropic",
+        suffix: "sse",
+        model: "claude-sonnet-4-5",
+        decode: read::<anthropic::Decoder>,
+        encode: anthropic::encode,
     },
     Vendor {
         name: "gemini",

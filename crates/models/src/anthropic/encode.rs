@@ -1,0 +1,134 @@
+//! The request in the vendor's words.
+
+use serde_json::{Map, Value, json};
+
+use super::options::Options;
+use super::thinking::{Thinking, version};
+use super::{talk, tools};
+use crate::clean::{Rules, clean, take_tools};
+use crate::names::Names;
+use crate::pairs::paired;
+use crate::request::{ChatTurn, OutputSchema, Request};
+use crate::wire::{Encoded, LeftOut};
+
+/// Tokens of a reply if nobody says how many. The vendor wants a number.
+const MAX_TOKENS: u32 = 16_000;
+/// The same for models of the third generation.
+const MAX_TOKENS_OLD: u32 = 4096;
+
+/// The body of a streamed message. `provider_options.anthropic` is merged
+/// last: its fields replace ours, and a `null` removes one.
+pub fn encode(mut request: Request) -> Encoded {
+    let names = Names::of(&request);
+    let options = Options::take(&mut request);
+    let (offered, mut left_out) = take_tools(&mut request, Rules::Object);
+    let (system, turns) = system_and_turns(request.system, paired(request.turns));
+    let mut thinking = Thinking::of(&request.model, request.reasoning.as_ref());
+    let tools::Offer { mut tools, choice } =
+        tools::offer(offered, options.web_search, &turns, &names, request.tool_choice, thinking.is_on());
+    let mut messages = talk::messages(turns, &names);
+    if thinking.budget.is_some() && !may_think(&messages) {
+        thinking = Thinking::default();
+    }
+    let mut system: Vec<Value> =
+        system.into_iter().map(|text| json!({ "type": "text", "text": text })).collect();
+    if let Some(mark) = &options.cache {
+        mark_last(&mut system, mark);
+        mark_last(&mut tools, mark);
+        if let Some(content) = messages.last_mut().and_then(|last| last["content"].as_array_mut()) {
+            mark_last(content, mark);
+        }
+    }
+
+    let mut body = Map::new();
+    let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
+    put("max_tokens", json!(max_tokens(&request.model, request.max_output_tokens, thinking.budget)));
+    put("model", json!(request.model));
+    put("messages", Value::Array(messages));
+    put("stream", json!(true));
+    if !system.is_empty() {
+        put("system", Value::Array(system));
+    }
+    if !tools.is_empty() {
+        put("tools", Value::Array(tools));
+    }
+    if let Some(choice) = choice {
+        put("tool_choice", choice);
+    }
+    // The vendor refuses another temperature than its own while thinking.
+    if let Some(temperature) = request.temperature.filter(|_| !thinking.is_on()) {
+        put("temperature", json!(temperature));
+    }
+    if let Some(config) = output_config(request.output, thinking.effort, &mut left_out) {
+        put("output_config", config);
+    }
+    if let Some(config) = thinking.config {
+        put("thinking", config);
+    }
+    for (name, value) in options.rest {
+        match value {
+            Value::Null => body.remove(&name),
+            value => body.insert(name, value),
+        };
+    }
+    Encoded { body: Value::Object(body), names, left_out }
+}
+
+/// Words of the gateway before anybody spoke belong to the system text.
+fn system_and_turns(system: Option<String>, mut turns: Vec<ChatTurn>) -> (Vec<String>, Vec<ChatTurn>) {
+    let opening = turns.iter().take_while(|turn| matches!(turn, ChatTurn::System(_))).count();
+    let early = turns.drain(..opening).filter_map(|turn| match turn {
+        ChatTurn::System(text) => Some(text),
+        ChatTurn::User { .. } | ChatTurn::Assistant { .. } | ChatTurn::ToolResults(_) => None,
+    });
+    let texts = system.into_iter().chain(early).filter(|text| !text.trim().is_empty()).collect();
+    (texts, turns)
+}
+
+/// Everything up to the last block is kept by the vendor for the next call.
+/// Thinking cannot carry the mark.
+fn mark_last(blocks: &mut [Value], mark: &Value) {
+    let thought = |block: &Value| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"));
+    if let Some(last) = blocks.iter_mut().rev().find(|block| !thought(block)) {
+        last["cache_control"] = mark.clone();
+    }
+}
+
+/// In the middle of calls the vendor wants to see the thinking that led to
+/// them. If another vendor made them there is none, and this reply goes
+/// without.
+fn may_think(messages: &[Value]) -> bool {
+    let [.., reply, results] = messages else { return true };
+    let in_calls = results["content"][0]["type"] == "tool_result";
+    !in_calls || matches!(reply["content"][0]["type"].as_str(), Some("thinking" | "redacted_thinking"))
+}
+
+fn max_tokens(model: &str, asked: Option<u32>, budget: Option<u32>) -> u32 {
+    let old = version(model).is_some_and(|version| version < (3, 7));
+    let most = asked.unwrap_or(if old { MAX_TOKENS_OLD } else { MAX_TOKENS });
+    match budget {
+        // The budget counts as part of the reply, and must leave room for it.
+        Some(budget) if budget >= most => most.saturating_add(budget),
+        _ => most,
+    }
+}
+
+fn output_config(
+    output: Option<OutputSchema>,
+    effort: Option<&str>,
+    left_out: &mut Vec<LeftOut>,
+) -> Option<Value> {
+    let mut config = Map::new();
+    if let Some(effort) = effort {
+        config.insert("effort".to_owned(), json!(effort));
+    }
+    if let Some(OutputSchema { name, schema, strict: _ }) = output {
+        match clean(&schema, Rules::Output) {
+            Ok(schema) => {
+                config.insert("format".to_owned(), json!({ "type": "json_schema", "schema": schema }));
+            }
+            Err(why) => left_out.push(LeftOut { name, reason: why.to_string() }),
+        }
+    }
+    (!config.is_empty()).then_some(Value::Object(config))
+}
