@@ -35,6 +35,7 @@ mod retry;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 mod skills;
+mod speakers;
 mod sse;
 pub mod wire;
 

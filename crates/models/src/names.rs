@@ -26,23 +26,26 @@ pub struct Names {
 impl Names {
     /// All names of a request: its tools, and the calls of its history.
     pub fn of(request: &Request) -> Self {
-        let offered = request.tools.iter().map(|tool| tool.name.as_str());
-        let called = request.turns.iter().flat_map(|turn| match turn {
-            ChatTurn::Assistant { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
-            ChatTurn::ToolResults(results) => results.iter().map(|result| result.name.as_str()).collect(),
-            ChatTurn::User { .. } | ChatTurn::System(_) => Vec::new(),
-        });
-        Self::new(offered.chain(called))
+        Self::table(names_in(request), Start::Any)
+    }
+
+    /// The same for a vendor whose names begin with a letter or `_`.
+    pub fn lettered(request: &Request) -> Self {
+        Self::table(names_in(request), Start::Letter)
     }
 
     pub fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        Self::table(names, Start::Any)
+    }
+
+    fn table<'n>(names: impl IntoIterator<Item = &'n str>, start: Start) -> Self {
         // Names that fit keep themselves, whatever aliases look like.
         let (safe, other): (BTreeSet<&str>, BTreeSet<&str>) =
-            names.into_iter().partition(|name| is_safe(name));
+            names.into_iter().partition(|name| is_safe(name, start));
         let mut table = Self::default();
         for name in other {
             let alias = (0..)
-                .map(|round| alias(name, round))
+                .map(|round| alias(name, round, start))
                 .find(|alias| !safe.contains(alias.as_str()) && !table.given.contains_key(alias));
             if let Some(alias) = alias {
                 table.aliases.insert(name.to_owned(), alias.clone());
@@ -63,19 +66,43 @@ impl Names {
     }
 }
 
+/// How a name may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Any,
+    Letter,
+}
+
+impl Start {
+    fn allows(self, name: &str) -> bool {
+        self == Self::Any || name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    }
+}
+
+fn names_in(request: &Request) -> impl Iterator<Item = &str> {
+    let offered = request.tools.iter().map(|tool| tool.name.as_str());
+    let called = request.turns.iter().flat_map(|turn| match turn {
+        ChatTurn::Assistant { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
+        ChatTurn::ToolResults(results) => results.iter().map(|result| result.name.as_str()).collect(),
+        ChatTurn::User { .. } | ChatTurn::System(_) => Vec::new(),
+    });
+    offered.chain(called)
+}
+
 fn fits(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-fn is_safe(name: &str) -> bool {
-    !name.is_empty() && name.len() <= ALIAS_CHARS && name.chars().all(fits)
+fn is_safe(name: &str, start: Start) -> bool {
+    !name.is_empty() && name.len() <= ALIAS_CHARS && name.chars().all(fits) && start.allows(name)
 }
 
 /// As much of the name as fits, then a mark of the whole name.
-fn alias(name: &str, round: u32) -> String {
+fn alias(name: &str, round: u32, start: Start) -> String {
     let hash = Hash::of(format!("{round}:{name}").as_bytes()).to_string();
     let mark = hash.get(hash.len().saturating_sub(MARK_CHARS)..).unwrap_or(&hash);
-    let room = ALIAS_CHARS - MARK_CHARS - 1;
-    let start: String = name.chars().take(room).map(|c| if fits(c) { c } else { '_' }).collect();
-    format!("{start}_{mark}")
+    let before = if start.allows(name) { "" } else { "_" };
+    let room = ALIAS_CHARS - MARK_CHARS - 1 - before.len();
+    let kept: String = name.chars().take(room).map(|c| if fits(c) { c } else { '_' }).collect();
+    format!("{before}{kept}_{mark}")
 }

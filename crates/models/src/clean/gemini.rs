@@ -1,110 +1,68 @@
-//! Gemini's subset: OpenAPI words, one type per schema, `nullable`, and text
-//! enums. What it cannot say is dropped, so that it allows more.
+//! Gemini's subset: OpenAPI words, one type per schema, `nullable`, text enums,
+//! and choices that stand alone. What it cannot say is said in the description
+//! or dropped, so that it allows more.
 
 use serde_json::{Map, Value, json};
 
 use super::merge::both;
 
-/// Words that stay as they are.
-const KEPT: [&str; 14] = [
-    "title",
-    "description",
-    "nullable",
-    "required",
-    "minItems",
-    "maxItems",
-    "minLength",
-    "maxLength",
-    "minProperties",
-    "maxProperties",
-    "minimum",
-    "maximum",
-    "pattern",
-    "default",
-];
-/// The formats that it knows; others are an error there.
-const FORMATS: [&str; 7] = ["float", "double", "int32", "int64", "date-time", "enum", "date"];
+/// Levels of a schema that are kept; deeper ones become anything.
+const DEPTH: usize = 32;
 
-pub(super) fn subset(schema: Value) -> Value {
-    let Value::Object(map) = schema else { return json!({}) };
-    let map = flatten_all_of(map);
-    let mut out: Map<String, Value> =
-        KEPT.iter().filter_map(|key| Some(((*key).to_owned(), map.get(*key)?.clone()))).collect();
-    if let Some(format) = map.get("format").filter(|f| f.as_str().is_some_and(|f| FORMATS.contains(&f))) {
-        out.insert("format".to_owned(), format.clone());
+pub(super) fn subset(schema: &Value) -> Value {
+    within(schema, 0)
+}
+
+fn within(schema: &Value, depth: usize) -> Value {
+    let Value::Object(schema) = schema else { return anything() };
+    if depth >= DEPTH {
+        return anything();
     }
-    put_values(&map, &mut out);
-    let mut branches = choices(&map);
-    match map.get("type") {
-        Some(Value::Array(kinds)) => put_kinds(kinds, &mut out, &mut branches),
-        Some(kind @ Value::String(_)) => {
-            out.insert("type".to_owned(), kind.clone());
-        }
-        _ if map.contains_key("properties") => {
-            out.insert("type".to_owned(), json!("object"));
-        }
-        _ => {}
+    let schema = &all_of(schema);
+    let (kinds, nullable) = kinds_of(schema);
+    if let Some(union) = union_of(schema, nullable, depth) {
+        return union;
     }
-    put_choices(branches, &mut out);
-    if let Some(Value::Object(properties)) = map.get("properties") {
-        let cleaned: Map<String, Value> =
-            properties.iter().map(|(name, schema)| (name.clone(), subset(schema.clone()))).collect();
-        // A required name without a property is an error there.
-        if let Some(Value::Array(names)) = out.get_mut("required") {
-            names.retain(|name| name.as_str().is_some_and(|name| cleaned.contains_key(name)));
+    match kinds.as_slice() {
+        [] => nullable_if(nullable, described(anything(), schema, None)),
+        [kind] => nullable_if(nullable, one_kind(kind, schema, depth)),
+        several => {
+            let each = several.iter().map(|kind| nullable_if(nullable, one_kind(kind, schema, depth)));
+            json!({ "anyOf": each.collect::<Vec<_>>() })
         }
-        out.insert("properties".to_owned(), Value::Object(cleaned));
+    }
+}
+
+/// The types that a value may have, and whether it may be `null`.
+fn kinds_of(schema: &Map<String, Value>) -> (Vec<String>, bool) {
+    let mut kinds: Vec<String> = match schema.get("type") {
+        Some(Value::String(kind)) => vec![kind.clone()],
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => implied(schema).into_iter().map(str::to_owned).collect(),
+    };
+    let null = kinds.iter().any(|kind| kind == "null");
+    kinds.retain(|kind| kind != "null");
+    let listed = schema.get("enum").and_then(Value::as_array).is_some_and(|list| list.contains(&Value::Null));
+    (kinds, null || listed || schema.get("nullable") == Some(&Value::Bool(true)))
+}
+
+/// The types that the other keywords speak of.
+fn implied(schema: &Map<String, Value>) -> Vec<&'static str> {
+    let mut kinds = Vec::new();
+    for kind in choices(schema).filter_map(kind_of) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let has = |name: &str| schema.contains_key(name);
+    if !kinds.is_empty() {
+        kinds
+    } else if has("properties") || has("required") || has("additionalProperties") {
+        vec!["object"]
+    } else if has("items") || has("prefixItems") {
+        vec!["array"]
     } else {
-        out.remove("required");
-    }
-    if out.get("required") == Some(&json!([])) {
-        out.remove("required");
-    }
-    if out.get("type") == Some(&json!("array")) {
-        out.insert("items".to_owned(), items(&map));
-    }
-    Value::Object(out)
-}
-
-fn flatten_all_of(mut map: Map<String, Value>) -> Map<String, Value> {
-    let Some(Value::Array(mut parts)) = map.remove("allOf") else { return map };
-    parts.push(Value::Object(map));
-    match parts.into_iter().reduce(both) {
-        Some(Value::Object(merged)) if merged.contains_key("allOf") => flatten_all_of(merged),
-        Some(Value::Object(merged)) => merged,
-        _ => Map::new(),
-    }
-}
-
-/// `enum` and `const`. Only text can be one there; other values become words.
-fn put_values(map: &Map<String, Value>, out: &mut Map<String, Value>) {
-    let mut values = match (map.get("enum"), map.get("const")) {
-        (_, Some(value)) => vec![value.clone()],
-        (Some(Value::Array(values)), None) => values.clone(),
-        _ => return,
-    };
-    if values.contains(&Value::Null) {
-        out.insert("nullable".to_owned(), json!(true));
-        values.retain(|value| !value.is_null());
-    }
-    if values.is_empty() {
-        return;
-    }
-    if values.iter().all(Value::is_string) {
-        out.insert("type".to_owned(), json!("string"));
-        out.insert("enum".to_owned(), Value::Array(values));
-        return;
-    }
-    let listed: Vec<String> = values.iter().map(Value::to_string).collect();
-    let told = format!("One of: {}", listed.join(", "));
-    let text = match out.get("description").and_then(Value::as_str) {
-        Some(text) => format!("{text} {told}"),
-        None => told,
-    };
-    out.insert("description".to_owned(), Value::from(text));
-    let kind = values.first().and_then(kind_of);
-    if let Some(kind) = kind.filter(|kind| values.iter().all(|value| kind_of(value) == Some(kind))) {
-        out.insert("type".to_owned(), json!(kind));
+        Vec::new()
     }
 }
 
@@ -120,59 +78,172 @@ fn kind_of(value: &Value) -> Option<&'static str> {
     }
 }
 
-fn choices(map: &Map<String, Value>) -> Vec<Value> {
-    let lists = ["anyOf", "oneOf"].iter().filter_map(|key| map.get(*key)?.as_array());
-    lists.flatten().cloned().collect()
+/// `anyOf` and `oneOf` stand alone on this wire: what stood beside them goes
+/// into each choice.
+fn union_of(schema: &Map<String, Value>, nullable: bool, depth: usize) -> Option<Value> {
+    let choices = ["anyOf", "oneOf"].iter().find_map(|name| schema.get(*name)?.as_array())?;
+    let is_null = |choice: &&Value| choice["type"] == "null" || choice.get("const") == Some(&Value::Null);
+    let nullable = nullable || choices.iter().any(|choice| is_null(&choice));
+    let mut beside = schema.clone();
+    for name in ["anyOf", "oneOf"] {
+        beside.remove(name);
+    }
+    let merged = choices.iter().filter(|choice| !is_null(choice)).map(|choice| {
+        let whole = both(Value::Object(beside.clone()), choice.clone());
+        nullable_if(nullable, within(&whole, depth + 1))
+    });
+    let mut merged: Vec<Value> = merged.collect();
+    match merged.len() {
+        0 => None,
+        1 => merged.pop(),
+        _ => Some(json!({ "anyOf": merged })),
+    }
 }
 
-/// Several types are several branches; `null` is a flag.
-fn put_kinds(kinds: &[Value], out: &mut Map<String, Value>, branches: &mut Vec<Value>) {
-    let rest: Vec<&Value> = kinds.iter().filter(|kind| **kind != json!("null")).collect();
-    if rest.len() < kinds.len() {
-        out.insert("nullable".to_owned(), json!(true));
+/// `allOf` as one schema.
+fn all_of(schema: &Map<String, Value>) -> Map<String, Value> {
+    let mut whole = schema.clone();
+    // A part may hold parts of its own.
+    for _ in 0..DEPTH {
+        let Some(Value::Array(mut parts)) = whole.remove("allOf") else { break };
+        // What the schema says itself comes last, so that its words stand.
+        parts.push(Value::Object(whole));
+        whole = match parts.into_iter().reduce(both) {
+            Some(Value::Object(merged)) => merged,
+            _ => Map::new(),
+        };
     }
-    match rest.as_slice() {
-        [] => {}
-        [kind] => {
-            out.insert("type".to_owned(), (*kind).clone());
-        }
-        several if branches.is_empty() => branches.extend(several.iter().map(|kind| json!({ "type": kind }))),
-        _ => {}
-    }
+    whole
 }
 
-fn put_choices(branches: Vec<Value>, out: &mut Map<String, Value>) {
-    let (nulls, rest): (Vec<Value>, Vec<Value>) =
-        branches.into_iter().partition(|branch| branch["type"] == "null");
-    if !nulls.is_empty() {
-        out.insert("nullable".to_owned(), json!(true));
-    }
-    let mut rest: Vec<Value> = rest.into_iter().map(subset).collect();
-    match rest.len() {
-        0 => {}
-        // One branch that is left is no choice.
-        1 => {
-            if let Some(Value::Object(only)) = rest.pop() {
-                for (key, value) in only {
-                    out.entry(key).or_insert(value);
-                }
+fn one_kind(kind: &str, schema: &Map<String, Value>, depth: usize) -> Value {
+    let mut kept = Map::new();
+    kept.insert("type".to_owned(), Value::from(kind));
+    let mut keep = |names: &[&str]| {
+        for name in names {
+            if let Some(value) = schema.get(*name).filter(|value| value.is_number() || value.is_string()) {
+                kept.insert((*name).to_owned(), value.clone());
             }
         }
-        _ => {
-            out.insert("anyOf".to_owned(), Value::Array(rest));
+    };
+    let mut note = None;
+    match kind {
+        "object" => {
+            keep(&["minProperties", "maxProperties"]);
+            keep_properties(schema, &mut kept, depth);
         }
+        "array" => {
+            keep(&["minItems", "maxItems"]);
+            kept.insert("items".to_owned(), items(schema, depth));
+        }
+        "string" => {
+            keep(&["minLength", "maxLength", "pattern"]);
+            let choices: Vec<&Value> = choices(schema).filter(|value| value.is_string()).collect();
+            if !choices.is_empty() {
+                kept.insert("enum".to_owned(), json!(choices));
+            }
+            note = keep_format(schema, &["date-time"], &mut kept);
+        }
+        "number" | "integer" => {
+            keep(&["minimum", "maximum"]);
+            let formats = if kind == "number" { ["float", "double"] } else { ["int32", "int64"] };
+            note = keep_format(schema, &formats, &mut kept).or_else(|| one_of(schema));
+        }
+        "boolean" => note = one_of(schema),
+        // No such type exists.
+        _ => return described(anything(), schema, None),
+    }
+    described(Value::Object(kept), schema, note)
+}
+
+fn keep_properties(schema: &Map<String, Value>, kept: &mut Map<String, Value>, depth: usize) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|p| !p.is_empty())
+    else {
+        return;
+    };
+    let each = properties.iter().map(|(name, property)| (name.clone(), within(property, depth + 1)));
+    kept.insert("properties".to_owned(), Value::Object(each.collect()));
+    let mut required: Vec<&str> = Vec::new();
+    for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+        if let Some(name) = name.as_str().filter(|name| properties.contains_key(*name))
+            && !required.contains(&name)
+        {
+            required.push(name);
+        }
+    }
+    if !required.is_empty() {
+        kept.insert("required".to_owned(), json!(required));
     }
 }
 
-/// A list must say what is in it.
-fn items(map: &Map<String, Value>) -> Value {
-    match (map.get("items"), map.get("prefixItems").and_then(Value::as_array)) {
-        (Some(schema @ Value::Object(_)), _) => subset(schema.clone()),
-        (_, Some(prefix)) if !prefix.is_empty() => {
-            let mut out = Map::new();
-            put_choices(prefix.clone(), &mut out);
-            Value::Object(out)
+/// The vendor wants one schema for all items.
+fn items(schema: &Map<String, Value>, depth: usize) -> Value {
+    let listed = |name: &str| schema.get(name).and_then(Value::as_array).filter(|list| !list.is_empty());
+    match (listed("prefixItems").or_else(|| listed("items")), schema.get("items")) {
+        (Some(each), _) => {
+            let mut kinds: Vec<Value> = Vec::new();
+            for item in each.iter().map(|item| within(item, depth + 1)) {
+                if !kinds.contains(&item) {
+                    kinds.push(item);
+                }
+            }
+            if kinds.len() == 1 { kinds.remove(0) } else { json!({ "anyOf": kinds }) }
         }
-        _ => json!({ "type": "string" }),
+        (None, Some(items)) => within(items, depth + 1),
+        (None, None) => anything(),
     }
+}
+
+fn choices(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    let listed = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+    schema.get("const").into_iter().chain(listed)
+}
+
+/// Only strings may be listed on this wire; other values are told in words.
+fn one_of(schema: &Map<String, Value>) -> Option<String> {
+    let values: Vec<String> = choices(schema).filter(|v| !v.is_null()).map(Value::to_string).collect();
+    (!values.is_empty()).then(|| format!("One of: {}", values.join(", ")))
+}
+
+fn keep_format(schema: &Map<String, Value>, known: &[&str], kept: &mut Map<String, Value>) -> Option<String> {
+    let format = schema.get("format")?.as_str()?;
+    if known.contains(&format) {
+        kept.insert("format".to_owned(), Value::from(format));
+        return None;
+    }
+    Some(format!("Format: {format}"))
+}
+
+fn described(mut kept: Value, schema: &Map<String, Value>, note: Option<String>) -> Value {
+    let told = schema.get("description").and_then(Value::as_str).filter(|text| !text.is_empty());
+    let text = match (told, note) {
+        (Some(told), Some(note)) if told.ends_with(['.', '!', '?', ')']) => format!("{told} {note}"),
+        (Some(told), Some(note)) => format!("{told}. {note}"),
+        (Some(told), None) => told.to_owned(),
+        (None, Some(note)) => note,
+        (None, None) => return kept,
+    };
+    each_choice(&mut kept, |choice| choice["description"] = Value::from(text.as_str()));
+    kept
+}
+
+/// A union stands alone on this wire: what is said of it is said of each
+/// choice.
+fn each_choice(schema: &mut Value, say: impl Fn(&mut Value)) {
+    match schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+        Some(choices) => choices.iter_mut().for_each(say),
+        None => say(schema),
+    }
+}
+
+fn nullable_if(nullable: bool, mut schema: Value) -> Value {
+    if nullable {
+        each_choice(&mut schema, |choice| choice["nullable"] = Value::from(true));
+    }
+    schema
+}
+
+/// The wire has no schema for every value; this is the widest.
+fn anything() -> Value {
+    json!({ "anyOf": [{ "type": "string" }, { "type": "number" }, { "type": "boolean" }, { "type": "object" }] })
 }

@@ -49,7 +49,7 @@ pub fn clean(schema: &Value, rules: Rules) -> Result<Value, BadSchema> {
     let plain = inline::inline(schema)?;
     match rules {
         Rules::Object => root::as_object(plain),
-        Rules::Gemini => Ok(gemini::subset(root::as_object(plain)?)),
+        Rules::Gemini => Ok(gemini::subset(&root::as_object(plain)?)),
         Rules::Output => Ok(output::close(plain)),
     }
 }

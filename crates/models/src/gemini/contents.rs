@@ -11,18 +11,26 @@ use crate::names::Names;
 use crate::order::{Placed, interleave};
 use crate::pairs::paired;
 use crate::request::{ChatTurn, PastCall, PastResult};
+use crate::speakers::{label, several_speak};
 
+/// Stands before a reply that nobody asked for.
+const OPENING: &str = "(The assistant begins.)";
 /// The vendor's word for a call that it did not sign itself.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
 pub(super) fn contents(turns: Vec<ChatTurn>, names: &Names, version: Version) -> Vec<Value> {
     let mut contents = Contents::default();
+    let named = several_speak(&turns);
     // The vendor's ids of the calls whose results come next.
     let mut ids: Vec<Option<Value>> = Vec::new();
     for turn in paired(turns) {
         match turn {
-            ChatTurn::User { parts, name: _ } => {
-                contents.add("user", parts.into_iter().filter_map(user_part));
+            ChatTurn::User { parts, name } => {
+                let mut parts: Vec<Value> = parts.into_iter().filter_map(user_part).collect();
+                if let Some(name) = name.filter(|_| named && !parts.is_empty()) {
+                    parts.insert(0, json!({ "text": label(&name) }));
+                }
+                contents.add("user", parts);
             }
             ChatTurn::Assistant { parts, calls } => {
                 ids = calls
@@ -39,7 +47,9 @@ pub(super) fn contents(turns: Vec<ChatTurn>, names: &Names, version: Version) ->
                 );
             }
             // The wire has no such turn.
-            ChatTurn::System(text) => contents.add("user", [json!({ "text": format!("[system] {text}") })]),
+            ChatTurn::System(text) => {
+                contents.add("user", [json!({ "text": format!("<system>\n{text}\n</system>") })])
+            }
         }
     }
     contents.0
@@ -49,25 +59,30 @@ pub(super) fn contents(turns: Vec<ChatTurn>, names: &Names, version: Version) ->
 struct Contents(Vec<Value>);
 
 impl Contents {
-    /// Adds to the last turn if it has the same role.
+    /// Adds to the last turn if it has the same role. Results stand alone: the
+    /// vendor counts them against the calls.
     fn add(&mut self, role: &str, parts: impl IntoIterator<Item = Value>) {
         let parts: Vec<Value> = parts.into_iter().collect();
-        if parts.is_empty() {
-            return;
-        }
-        // The vendor wants the first word from the user.
+        let Some(first) = parts.first() else { return };
         if self.0.is_empty() && role == "model" {
-            self.0.push(json!({ "role": "user", "parts": [{ "text": "…" }] }));
+            self.0.push(json!({ "role": "user", "parts": [{ "text": OPENING }] }));
         }
-        if let Some(last) = self.0.last_mut()
-            && last["role"] == role
-            && let Some(before) = last["parts"].as_array_mut()
-        {
-            before.extend(parts);
-            return;
+        let kind = (role, is_result(first));
+        match self.0.last_mut() {
+            Some(last)
+                if (last["role"].as_str().unwrap_or_default(), is_result(&last["parts"][0])) == kind =>
+            {
+                if let Some(before) = last["parts"].as_array_mut() {
+                    before.extend(parts);
+                }
+            }
+            Some(_) | None => self.0.push(json!({ "role": role, "parts": parts })),
         }
-        self.0.push(json!({ "role": role, "parts": parts }));
     }
+}
+
+fn is_result(part: &Value) -> bool {
+    part.get("functionResponse").is_some()
 }
 
 /// A past reply of the model.

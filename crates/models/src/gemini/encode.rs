@@ -4,27 +4,26 @@ use serde_json::{Map, Value, json};
 use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
 
 use super::contents::contents;
-use super::schema;
 use super::version::Version;
+use crate::clean::{Rules, clean, take_tools};
 use crate::names::Names;
 use crate::request::{OfferedTool, OutputSchema, Request};
-use crate::wire::{Encoded, LeftOut};
+use crate::wire::Encoded;
 
 /// The body of a streamed request. `provider_options.gemini` is merged last:
 /// its fields replace ours, those of `generationConfig` one by one, and a
 /// `null` removes one. Its `google_search` offers the vendor's own search:
 /// `true`, or the settings of that tool.
-pub fn encode(request: Request) -> Encoded {
-    let names = Names::of(&request);
+pub fn encode(mut request: Request) -> Encoded {
+    let names = Names::lettered(&request);
     let version = Version::of(&request.model);
+    let (tools, left_out) = take_tools(&mut request, Rules::Gemini);
     let mut options = match request.provider_options.and_then(|mut all| all.remove("gemini")) {
         Some(Value::Object(options)) => options,
         Some(_) | None => Map::new(),
     };
     let search = options.remove("google_search").and_then(google_search);
-    let mut left_out = Vec::new();
-    let functions: Vec<Value> =
-        request.tools.into_iter().filter_map(|offered| function(offered, &names, &mut left_out)).collect();
+    let functions: Vec<Value> = tools.into_iter().map(|offered| function(offered, &names)).collect();
 
     let mut body = Map::new();
     let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
@@ -35,12 +34,12 @@ pub fn encode(request: Request) -> Encoded {
     if let Some(settings) = tool_config(&functions, search.is_some(), request.tool_choice, version) {
         put("toolConfig", settings);
     }
-    let mut tools: Vec<Value> = search.into_iter().collect();
+    let mut offered: Vec<Value> = search.into_iter().collect();
     if !functions.is_empty() {
-        tools.insert(0, json!({ "functionDeclarations": functions }));
+        offered.insert(0, json!({ "functionDeclarations": functions }));
     }
-    if !tools.is_empty() {
-        put("tools", Value::from(tools));
+    if !offered.is_empty() {
+        put("tools", Value::from(offered));
     }
 
     let mut config = Map::new();
@@ -75,19 +74,13 @@ fn merge(ours: &mut Map<String, Value>, theirs: Map<String, Value>) {
     }
 }
 
-fn function(offered: OfferedTool, names: &Names, left_out: &mut Vec<LeftOut>) -> Option<Value> {
-    let OfferedTool { name, description, schema } = offered;
+fn function(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {
     let mut function = json!({ "name": names.alias(&name), "description": description });
-    match schema::parameters(&schema) {
-        Ok(Some(parameters)) => function["parameters"] = parameters,
-        // The vendor wants no schema at all for a tool without arguments.
-        Ok(None) => {}
-        Err(reason) => {
-            left_out.push(LeftOut { name, reason });
-            return None;
-        }
+    // The vendor wants no schema at all for a tool without arguments.
+    if schema.get("properties").is_some() {
+        function["parameters"] = schema;
     }
-    Some(function)
+    function
 }
 
 fn google_search(setting: Value) -> Option<Value> {
@@ -152,7 +145,7 @@ fn form(OutputSchema { name: _, schema, strict: _ }: OutputSchema, version: Vers
     form.insert("responseMimeType".to_owned(), Value::from("application/json"));
     if version.is_at_least(2, 5) {
         form.insert("responseJsonSchema".to_owned(), schema);
-    } else if let Ok(Some(schema)) = schema::parameters(&schema) {
+    } else if let Ok(schema) = clean(&schema, Rules::Gemini) {
         form.insert("responseSchema".to_owned(), schema);
     }
     form

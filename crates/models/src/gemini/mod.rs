@@ -8,7 +8,6 @@ mod decode;
 mod encode;
 mod fault;
 mod grounding;
-mod schema;
 mod version;
 mod wire;
 
@@ -43,7 +42,8 @@ impl Gemini {
     /// `base` is the address above `/models`.
     pub fn new(name: &str, door: Door, base: &Target, key: Option<SecretString>) -> Self {
         let line = Line::new(door).with_key("x-goog-api-key", key);
-        Self { name: name.to_owned(), base: base.clone(), line }
+        let model = Self { name: name.to_owned(), base: base.clone(), line };
+        model.with_timeouts(Timeouts::for_thinkers())
     }
 
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {

@@ -2,16 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
-use toolyard_protocol::message::{Part, text_of};
 
-use crate::clean::{Rules, take_tools};
+use super::messages::push_turns;
+use crate::clean::{Rules, clean, take_tools};
 use crate::names::Names;
-use crate::pairs::paired;
-use crate::request::{ChatTurn, OfferedTool, PastCall, PastResult, Request};
+use crate::request::{OfferedTool, OutputSchema, Request};
 use crate::wire::Encoded;
-
-/// Characters of a speaker's name.
-const SPEAKER_CHARS: usize = 64;
 
 /// The body of a streamed chat completion. `provider_options.openai` is merged
 /// last: its fields replace ours, and a `null` removes one.
@@ -24,9 +20,10 @@ pub fn encode(mut request: Request) -> Encoded {
     if let (Some(text), Some(role)) = (request.system, role) {
         messages.push(json!({ "role": role, "content": text }));
     }
-    for turn in paired(request.turns) {
-        push_turn(turn, &names, &mut messages);
-    }
+    push_turns(request.turns, &names, &mut messages);
+    // The vendor's newer models want another word for the same limit; most
+    // other servers know only the old one.
+    let limit = if thinks(&request.model) { "max_completion_tokens" } else { "max_tokens" };
     body.insert("model".to_owned(), Value::from(request.model));
     body.insert("messages".to_owned(), Value::from(messages));
     body.insert("stream".to_owned(), Value::from(true));
@@ -47,12 +44,22 @@ pub fn encode(mut request: Request) -> Encoded {
         body.insert("temperature".to_owned(), Value::from(temperature));
     }
     if let Some(tokens) = request.max_output_tokens {
-        body.insert("max_tokens".to_owned(), Value::from(tokens));
+        body.insert(limit.to_owned(), Value::from(tokens));
     }
     if let Some(effort) = request.reasoning.filter(|r| r.enabled).and_then(|r| r.effort) {
         body.insert("reasoning_effort".to_owned(), Value::from(effort_word(effort)));
     }
-    if let Some(Value::Object(options)) = request.provider_options.and_then(|mut o| o.remove("openai")) {
+    if let Some(output) = request.output {
+        let form = json!({ "type": "json_schema", "json_schema": json_schema(output) });
+        body.insert("response_format".to_owned(), form);
+    }
+    if let Some(Value::Object(mut options)) = request.provider_options.and_then(|mut o| o.remove("openai")) {
+        // The same switch as on the vendor's newer wire.
+        match options.remove("web_search") {
+            Some(Value::Bool(true)) => drop(body.insert("web_search_options".to_owned(), json!({}))),
+            Some(settings @ Value::Object(_)) => drop(body.insert("web_search_options".to_owned(), settings)),
+            Some(_) | None => {}
+        }
         for (name, value) in options {
             match value {
                 Value::Null => body.remove(&name),
@@ -73,7 +80,7 @@ fn system_role(reasoning: Option<&Reasoning>) -> Option<&'static str> {
     }
 }
 
-fn effort_word(effort: ReasoningEffort) -> &'static str {
+pub(crate) fn effort_word(effort: ReasoningEffort) -> &'static str {
     match effort {
         ReasoningEffort::None => "none",
         ReasoningEffort::Minimal => "minimal",
@@ -84,95 +91,49 @@ fn effort_word(effort: ReasoningEffort) -> &'static str {
     }
 }
 
+/// The vendor's models that think, by their names.
+pub(crate) fn thinks(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let generation = |prefix: &str| {
+        let digits = name.strip_prefix(prefix)?;
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits.get(..end)?.parse::<u32>().ok()
+    };
+    generation("o").is_some()
+        || name.starts_with("codex")
+        || (generation("gpt-").is_some_and(|n| n >= 5) && !name.contains("-chat"))
+}
+
+/// The form of an answer. The vendor enforces only schemas that require all
+/// their fields; for others it tries its best.
+pub(crate) fn json_schema(OutputSchema { name, schema, strict }: OutputSchema) -> Map<String, Value> {
+    let closed = clean(&schema, Rules::Output).ok().filter(|closed| strict && requires_all(closed));
+    let name = Names::new([name.as_str()]).alias(&name).to_owned();
+    Map::from_iter([
+        ("name".to_owned(), Value::from(name)),
+        ("strict".to_owned(), Value::from(closed.is_some())),
+        ("schema".to_owned(), closed.unwrap_or(schema)),
+    ])
+}
+
+fn requires_all(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => {
+            let required = map.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let all = match map.get("properties") {
+                Some(Value::Object(fields)) => {
+                    fields.keys().all(|name| required.iter().any(|known| known == name.as_str()))
+                }
+                Some(_) | None => true,
+            };
+            all && map.values().all(requires_all)
+        }
+        Value::Array(list) => list.iter().all(requires_all),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
 fn tool(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {
     let function = json!({ "name": names.alias(&name), "description": description, "parameters": schema });
     json!({ "type": "function", "function": function })
-}
-
-fn push_turn(turn: ChatTurn, names: &Names, messages: &mut Vec<Value>) {
-    match turn {
-        ChatTurn::User { parts, name } => {
-            let mut message = json!({ "role": "user", "content": user_content(parts) });
-            if let Some(name) = name.as_deref().and_then(speaker) {
-                message["name"] = Value::from(name);
-            }
-            messages.push(message);
-        }
-        ChatTurn::Assistant { parts, calls } => {
-            let text = text_of(&parts);
-            // The vendor wants `null` beside calls, and text without them.
-            let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::from(text) };
-            let mut message = json!({ "role": "assistant", "content": content });
-            if !calls.is_empty() {
-                message["tool_calls"] = calls.into_iter().map(|call| past_call(call, names)).collect();
-            }
-            messages.push(message);
-        }
-        ChatTurn::ToolResults(results) => messages.extend(results.into_iter().map(past_result)),
-        ChatTurn::System(text) => messages.push(json!({ "role": "system", "content": text })),
-    }
-}
-
-fn past_call(PastCall { id, name, args, mut metadata }: PastCall, names: &Names) -> Value {
-    let function = json!({ "name": names.alias(&name), "arguments": args.to_string() });
-    let mut call = json!({ "id": id.as_str(), "type": "function", "function": function });
-    if let Some(extra) = metadata.pointer_mut("/openai/extra_content") {
-        call["extra_content"] = extra.take();
-    }
-    call
-}
-
-fn past_result(PastResult { call, name: _, content, is_error }: PastResult) -> Value {
-    // The wire has no field for failure.
-    let content = if is_error { format!("Error: {content}") } else { content };
-    json!({ "role": "tool", "tool_call_id": call.as_str(), "content": content })
-}
-
-fn user_content(parts: Vec<Part>) -> Value {
-    if !parts.iter().any(|part| matches!(part, Part::File { .. })) {
-        return Value::from(text_of(&parts));
-    }
-    parts.into_iter().filter_map(user_part).collect()
-}
-
-fn user_part(part: Part) -> Option<Value> {
-    match part {
-        Part::Text { text } => Some(json!({ "type": "text", "text": text })),
-        Part::File { media_type, file: _, url, name } => Some(file_part(&media_type, url, name)),
-        Part::Reasoning { .. }
-        | Part::Source { .. }
-        | Part::ToolCall { .. }
-        | Part::ToolResult { .. }
-        | Part::Data { .. }
-        | Part::Opaque { .. } => None,
-    }
-}
-
-/// Images go by address. Other files only go inside the request; an address
-/// of one is told to the model as text.
-fn file_part(media_type: &str, url: Option<String>, name: Option<String>) -> Value {
-    let name = name.unwrap_or_else(|| "file".to_owned());
-    match url {
-        Some(url) if media_type.starts_with("image/") => {
-            json!({ "type": "image_url", "image_url": { "url": url } })
-        }
-        Some(data) if data.starts_with("data:") => {
-            json!({ "type": "file", "file": { "filename": name, "file_data": data } })
-        }
-        Some(url) => {
-            json!({ "type": "text", "text": format!("[file {name} ({media_type}): {url}]") })
-        }
-        None => {
-            json!({ "type": "text", "text": format!("[file {name} ({media_type}) is not readable here]") })
-        }
-    }
-}
-
-/// A name that the vendor accepts, if anything is left of it.
-fn speaker(name: &str) -> Option<String> {
-    let fits = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }
-    };
-    let name: String = name.trim().chars().take(SPEAKER_CHARS).map(fits).collect();
-    name.contains(|c: char| c != '_').then_some(name)
 }

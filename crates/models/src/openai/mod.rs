@@ -5,12 +5,13 @@
 
 mod calls;
 mod decode;
-mod encode;
+pub(crate) mod encode;
 pub(crate) mod fault;
+mod messages;
 mod thoughts;
 mod wire;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use toolyard_egress::{Door, Target};
 
 use crate::model::{Model, ModelStream};
@@ -36,7 +37,7 @@ impl OpenAi {
     /// `base` is the address above `/chat/completions`.
     pub fn new(name: &str, door: Door, base: &Target, key: Option<SecretString>) -> Self {
         let target = base.below("chat/completions");
-        Self { name: name.to_owned(), target, line: Line::new(door).with_bearer(key) }
+        Self { name: name.to_owned(), target, line: line(door, base, key) }
     }
 
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
@@ -50,6 +51,18 @@ impl OpenAi {
     }
 }
 
+/// The way to a server of this vendor's kind. Azure has a header of its own
+/// for keys; its tokens go as everybody's.
+pub(crate) fn line(door: Door, base: &Target, key: Option<SecretString>) -> Line {
+    let is_token = key.as_ref().is_some_and(|key| key.expose_secret().starts_with("eyJ"));
+    let line = Line::new(door);
+    if base.origin().ends_with(".azure.com") && !is_token {
+        line.with_key("api-key", key)
+    } else {
+        line.with_bearer(key)
+    }
+}
+
 impl Model for OpenAi {
     fn stream(&self, request: Request) -> ModelStream {
         stream::<Decoder>(self.line.clone(), Ask::new(self.target.clone(), encode(request)))
@@ -57,5 +70,25 @@ impl Model for OpenAi {
 
     fn provider(&self) -> &str {
         &self.name
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn azure_takes_keys_in_its_own_header() {
+        let header = |base: &str, key: &str| {
+            let base = Target::parse(base).unwrap();
+            let line = line(Door::operator().unwrap(), &base, Some(key.into()));
+            let names: Vec<&str> = line.headers.iter().map(|header| header.name()).collect();
+            names.join(",")
+        };
+        assert_eq!(header("https://x.openai.azure.com/openai/v1", "key"), "api-key");
+        assert_eq!(header("https://x.openai.azure.com/openai/v1", "eyJhbGciOi"), "authorization");
+        assert_eq!(header("https://api.openai.com/v1", "key"), "authorization");
+        assert_eq!(header("https://azure.com.example.org/v1", "key"), "authorization");
     }
 }

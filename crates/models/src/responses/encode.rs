@@ -2,23 +2,26 @@
 //! request carries the whole conversation.
 
 use serde_json::{Map, Value, json};
-use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
+use toolyard_protocol::agent::{Reasoning, ToolChoice};
 
 use super::items::input;
+use crate::clean::{Rules, take_tools};
 use crate::names::Names;
-use crate::request::{OfferedTool, OutputSchema, Request};
+use crate::openai::encode::{effort_word, json_schema, thinks};
+use crate::request::{OfferedTool, Request};
 use crate::wire::Encoded;
 
 /// The body of a streamed response. `provider_options.openai` is merged last:
 /// its fields replace ours, and a `null` removes one. Its `web_search` offers
 /// the vendor's own search: `true`, or the settings of that tool.
-pub fn encode(request: Request) -> Encoded {
+pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
+    let (tools, left_out) = take_tools(&mut request, Rules::Object);
     let Request {
         model,
         system,
         turns,
-        tools,
+        tools: _,
         tool_choice,
         temperature,
         max_output_tokens,
@@ -37,7 +40,7 @@ pub fn encode(request: Request) -> Encoded {
     let role = reasoning.as_ref().and_then(|r| r.system_message_mode.as_deref());
     let mut body = Map::new();
     let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
-    if thinks(&model, reasoning.as_ref()) {
+    if may_think(&model, reasoning.as_ref()) {
         put("include", json!(["reasoning.encrypted_content"]));
     }
     put("model", Value::from(model));
@@ -65,7 +68,9 @@ pub fn encode(request: Request) -> Encoded {
         put("reasoning", settings);
     }
     if let Some(output) = output {
-        put("text", json!({ "format": format(output) }));
+        let mut format = json_schema(output);
+        format.insert("type".to_owned(), Value::from("json_schema"));
+        put("text", json!({ "format": format }));
     }
     for (name, value) in options {
         match value {
@@ -73,7 +78,7 @@ pub fn encode(request: Request) -> Encoded {
             value => body.insert(name, value),
         };
     }
-    Encoded { body: Value::Object(body), names, left_out: Vec::new() }
+    Encoded { body: Value::Object(body), names, left_out }
 }
 
 fn tool(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {
@@ -98,11 +103,6 @@ fn web_search(setting: Value) -> Option<Value> {
     }
 }
 
-fn format(OutputSchema { name, schema, strict }: OutputSchema) -> Value {
-    let name = Names::new([name.as_str()]).alias(&name).to_owned();
-    json!({ "type": "json_schema", "name": name, "schema": schema, "strict": strict })
-}
-
 fn thinking(reasoning: Reasoning) -> Option<Value> {
     let mut settings = Map::new();
     if let Some(effort) = reasoning.effort {
@@ -119,30 +119,8 @@ fn thinking(reasoning: Reasoning) -> Option<Value> {
     (!settings.is_empty()).then_some(Value::Object(settings))
 }
 
-fn effort_word(effort: ReasoningEffort) -> &'static str {
-    match effort {
-        ReasoningEffort::None => "none",
-        ReasoningEffort::Minimal => "minimal",
-        ReasoningEffort::Low => "low",
-        ReasoningEffort::Medium => "medium",
-        ReasoningEffort::High => "high",
-        ReasoningEffort::XHigh => "xhigh",
-    }
-}
-
 /// Only models that think take a request for sealed thoughts; the others
 /// refuse it.
-fn thinks(model: &str, reasoning: Option<&Reasoning>) -> bool {
-    if reasoning.is_some_and(|r| r.enabled || r.force_reasoning == Some(true)) {
-        return true;
-    }
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let generation = |prefix: &str| {
-        let digits = name.strip_prefix(prefix)?;
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-        digits.get(..end)?.parse::<u32>().ok()
-    };
-    generation("o").is_some()
-        || name.starts_with("codex")
-        || (generation("gpt-").is_some_and(|n| n >= 5) && !name.contains("-chat"))
+fn may_think(model: &str, reasoning: Option<&Reasoning>) -> bool {
+    thinks(model) || reasoning.is_some_and(|r| r.enabled || r.force_reasoning == Some(true))
 }

@@ -10,14 +10,19 @@ use crate::names::Names;
 use crate::order::{Placed, interleave};
 use crate::pairs::paired;
 use crate::request::{ChatTurn, PastCall, PastResult};
+use crate::speakers::{label, several_speak};
 
 pub(super) fn input(turns: Vec<ChatTurn>, names: &Names, developer: bool) -> Vec<Value> {
     let mut items = Vec::with_capacity(turns.len());
+    let named = several_speak(&turns);
     for turn in paired(turns) {
         match turn {
-            ChatTurn::User { parts, name: _ } => {
-                let content: Vec<Value> = parts.into_iter().filter_map(user_part).collect();
+            ChatTurn::User { parts, name } => {
+                let mut content: Vec<Value> = parts.into_iter().filter_map(user_part).collect();
                 if !content.is_empty() {
+                    if let Some(name) = name.filter(|_| named) {
+                        content.insert(0, json!({ "type": "input_text", "text": label(&name) }));
+                    }
                     items.push(json!({ "type": "message", "role": "user", "content": content }));
                 }
             }

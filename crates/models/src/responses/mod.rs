@@ -16,6 +16,7 @@ use secrecy::SecretString;
 use toolyard_egress::{Door, Target};
 
 use crate::model::{Model, ModelStream};
+use crate::openai::line;
 use crate::request::Request;
 use crate::retry::Retry;
 use crate::wire::{Ask, Line, Timeouts, stream};
@@ -41,7 +42,8 @@ impl Responses {
     /// `base` is the address above `/responses`.
     pub fn new(name: &str, door: Door, base: &Target, key: Option<SecretString>) -> Self {
         let target = base.below("responses");
-        Self { name: name.to_owned(), target, line: Line::new(door).with_bearer(key) }
+        let model = Self { name: name.to_owned(), target, line: line(door, base, key) };
+        model.with_timeouts(Timeouts::for_thinkers())
     }
 
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {

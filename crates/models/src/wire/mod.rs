@@ -101,6 +101,19 @@ pub struct Timeouts {
     pub tail: Duration,
 }
 
+impl Timeouts {
+    /// For vendors whose models may think for minutes before a word, or even
+    /// before the head of the answer.
+    pub fn for_thinkers() -> Self {
+        Self {
+            head: Duration::from_secs(300),
+            idle: Duration::from_secs(300),
+            stall: Duration::from_secs(600),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Timeouts {
     fn default() -> Self {
         Self {

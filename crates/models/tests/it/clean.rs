@@ -200,9 +200,24 @@ fn h4_gemini_forms_of_nullable_enums_and_tuples() {
     );
     assert_eq!(
         property(json!({ "type": "array" })),
-        json!({ "type": "array", "items": { "type": "string" } })
+        json!({ "type": "array", "items": { "anyOf": [
+            { "type": "string" }, { "type": "number" }, { "type": "boolean" }, { "type": "object" }] } })
     );
-    assert_eq!(property(json!({ "type": "string", "format": "uri" })), json!({ "type": "string" }));
+    assert_eq!(
+        property(json!({ "type": "string", "format": "uri" })),
+        json!({ "type": "string", "description": "Format: uri" })
+    );
+    // Choices stand alone: what is said of them is said of each.
+    assert_eq!(
+        property(
+            json!({ "description": "Both.", "oneOf": [{ "type": "string" }, { "enum": [1, "two", null] }] })
+        ),
+        json!({ "anyOf": [
+            { "type": "string", "description": "Both." },
+            { "anyOf": [
+                { "type": "integer", "nullable": true, "description": "Both. One of: 1, \"two\"" },
+                { "type": "string", "nullable": true, "description": "Both.", "enum": ["two"] }] }] })
+    );
 }
 
 #[test]

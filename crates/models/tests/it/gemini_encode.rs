@@ -70,7 +70,9 @@ fn l23_a_whole_request_is_encoded_in_order() {
             { "role": "user", "parts": [
                 answered(json!({ "output": "page" })),
                 answered(json!({ "error": "no screen" })),
-                { "text": "[system] The user is away." },
+            ] },
+            { "role": "user", "parts": [
+                { "text": "<system>\nThe user is away.\n</system>" },
             ] },
             { "role": "model", "parts": [{ "text": "Done." }] },
             { "role": "user", "parts": [{ "text": "Thanks" }] },
@@ -256,7 +258,7 @@ fn h4_schemas_fit_the_vendors_subset() {
     assert_eq!(property("kind"), json!({ "type": "string", "enum": ["a"] }));
     let level = json!({ "type": "integer", "nullable": true, "description": "One of: 1, 2" });
     assert_eq!(property("level"), level);
-    let mail = json!({ "type": "string", "nullable": true, "description": "Whom (Format: email)" });
+    let mail = json!({ "type": "string", "nullable": true, "description": "Whom. Format: email" });
     assert_eq!(property("mail"), mail);
     assert_eq!(property("when"), json!({ "type": "string", "format": "date-time" }));
     let either = json!({ "anyOf": [
@@ -269,4 +271,29 @@ fn h4_schemas_fit_the_vendors_subset() {
     assert_eq!(property("free"), json!({ "type": "object" }));
     let mixed = property("mixed");
     assert_eq!((&mixed["type"], &mixed["required"]), (&json!("object"), &json!(["a", "b"])));
+}
+
+#[test]
+fn a_name_begins_with_a_letter_on_this_wire() {
+    let names = ["0start", "-dash", "plain", "ünter", "_under", ".dot"];
+    let tools = names.map(|name| tool(name, query())).to_vec();
+    let encoded = encode(Request { tools, ..asking("hi") });
+    let functions = encoded.body["tools"][0]["functionDeclarations"].as_array().unwrap();
+    for (function, name) in functions.iter().zip(names) {
+        let alias = function["name"].as_str().unwrap();
+        assert!(alias.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'), "{alias}");
+        assert_eq!(encoded.names.given(alias), name);
+    }
+    assert_eq!((&functions[2]["name"], &functions[4]["name"]), (&json!("plain"), &json!("_under")));
+}
+
+#[test]
+fn several_speakers_are_told_apart() {
+    let said = |name: &str| ChatTurn::User { parts: vec![Part::text("Hi")], name: Some(name.into()) };
+    let parts = |turns: Vec<ChatTurn>| {
+        encode(Request { turns, ..Request::default() }).body["contents"][0]["parts"].take()
+    };
+    let two = json!([{ "text": "[ann]" }, { "text": "Hi" }, { "text": "[bob]" }, { "text": "Hi" }]);
+    assert_eq!(parts(vec![said("ann"), said("bob")]), two);
+    assert_eq!(parts(vec![said("ann"), said("ann")]), json!([{ "text": "Hi" }, { "text": "Hi" }]));
 }

@@ -9,6 +9,7 @@ mod anthropic_wire;
 mod bedrock;
 mod bedrock_encode;
 mod clean;
+mod compat;
 mod corpus;
 mod decode;
 mod demo;

@@ -236,3 +236,11 @@ fn options_replace_fields_and_null_removes_them() {
     assert_eq!(body["temperature"], 1);
     assert_eq!(body["tools"], json!([{ "type": "web_search" }]));
 }
+
+#[test]
+fn several_speakers_are_told_apart() {
+    let said = |name: &str| ChatTurn::User { parts: vec![Part::text("Hi")], name: Some(name.into()) };
+    let body = encode(Request { turns: vec![said("ann"), said("bob")], ..Request::default() }).body;
+    let text = |text: &str| json!({ "type": "input_text", "text": text });
+    assert_eq!(body["input"][1]["content"], json!([text("[bob]"), text("Hi")]));
+}

@@ -1,0 +1,147 @@
+//! The conversation as the vendor's messages.
+
+use serde_json::{Map, Value, json};
+use toolyard_protocol::message::{Part, text_of};
+
+use crate::files::{FileBody, body_of, in_words};
+use crate::names::Names;
+use crate::pairs::paired;
+use crate::request::{ChatTurn, PastCall, PastResult};
+
+/// Characters of a speaker's name.
+const SPEAKER_CHARS: usize = 64;
+
+pub(super) fn push_turns(turns: Vec<ChatTurn>, names: &Names, messages: &mut Vec<Value>) {
+    let turns = paired(turns);
+    // Thoughts go back only within the turn that the model still works on:
+    // later nobody needs them, and other servers refuse fields they do not know.
+    let working = turns.iter().rposition(|turn| matches!(turn, ChatTurn::User { .. }));
+    for (index, turn) in turns.into_iter().enumerate() {
+        push_turn(turn, names, working.is_none_or(|user| index > user), messages);
+    }
+}
+
+fn push_turn(turn: ChatTurn, names: &Names, working: bool, messages: &mut Vec<Value>) {
+    match turn {
+        ChatTurn::User { parts, name } => {
+            let mut message = json!({ "role": "user", "content": user_content(parts) });
+            if let Some(name) = name.as_deref().and_then(speaker) {
+                message["name"] = Value::from(name);
+            }
+            messages.push(message);
+        }
+        ChatTurn::Assistant { parts, calls } => {
+            let text = text_of(&parts);
+            if text.is_empty() && calls.is_empty() {
+                return;
+            }
+            // The vendor wants `null` beside calls, and text without them.
+            let content = if text.is_empty() { Value::Null } else { Value::from(text) };
+            let mut message = Map::new();
+            message.insert("role".to_owned(), Value::from("assistant"));
+            message.insert("content".to_owned(), content);
+            if working && !calls.is_empty() {
+                message.extend(thoughts(&parts));
+            }
+            if !calls.is_empty() {
+                let calls = calls.into_iter().map(|call| past_call(call, names)).collect();
+                message.insert("tool_calls".to_owned(), calls);
+            }
+            messages.push(Value::Object(message));
+        }
+        ChatTurn::ToolResults(results) => messages.extend(results.into_iter().map(past_result)),
+        ChatTurn::System(text) => messages.push(json!({ "role": "system", "content": text })),
+    }
+}
+
+/// What the server wants back of its model's thoughts.
+fn thoughts(parts: &[Part]) -> Map<String, Value> {
+    let mut fields = Map::new();
+    let mut text = String::new();
+    let mut name = None;
+    for part in parts {
+        let Part::Reasoning { text: thought, metadata } = part else { continue };
+        text.push_str(thought);
+        let kept = metadata.shown().and_then(|metadata| metadata.get("openai"));
+        name = name.or(kept.and_then(|kept| kept.get("field")?.as_str()));
+        if let Some(details) = kept.and_then(|kept| kept.get("reasoning_details")) {
+            fields.insert("reasoning_details".to_owned(), details.clone());
+        }
+    }
+    if let Some(name) = name.filter(|name| matches!(*name, "reasoning_content" | "reasoning")) {
+        fields.insert(name.to_owned(), Value::from(text));
+    }
+    fields
+}
+
+fn past_call(PastCall { id, name, args, mut metadata }: PastCall, names: &Names) -> Value {
+    let function = json!({ "name": names.alias(&name), "arguments": args.to_string() });
+    let mut call = json!({ "id": id.as_str(), "type": "function", "function": function });
+    if let Some(extra) = metadata.pointer_mut("/openai/extra_content") {
+        call["extra_content"] = extra.take();
+    }
+    call
+}
+
+fn past_result(PastResult { call, name: _, content, is_error }: PastResult) -> Value {
+    // The wire has no field for failure.
+    let content = if is_error { format!("Error: {content}") } else { content };
+    json!({ "role": "tool", "tool_call_id": call.as_str(), "content": content })
+}
+
+fn user_content(parts: Vec<Part>) -> Value {
+    if !parts.iter().any(|part| matches!(part, Part::File { .. })) {
+        return Value::from(text_of(&parts));
+    }
+    parts.into_iter().filter_map(user_part).collect()
+}
+
+fn user_part(part: Part) -> Option<Value> {
+    match part {
+        Part::Text { text } => Some(json!({ "type": "text", "text": text })),
+        Part::File { media_type, file: _, url, name } => {
+            Some(file_part(&media_type, url.as_deref(), name.as_deref()))
+        }
+        Part::Reasoning { .. }
+        | Part::Source { .. }
+        | Part::ToolCall { .. }
+        | Part::ToolResult { .. }
+        | Part::Data { .. }
+        | Part::Opaque { .. } => None,
+    }
+}
+
+/// Images go by address. Sound and other files only go inside the request; an
+/// address of one is told to the model as text.
+fn file_part(media_type: &str, url: Option<&str>, name: Option<&str>) -> Value {
+    match (body_of(media_type, url), url) {
+        (FileBody::Inline { .. } | FileBody::Address(_), Some(url)) if media_type.starts_with("image/") => {
+            json!({ "type": "image_url", "image_url": { "url": url } })
+        }
+        (FileBody::Inline { base64, .. }, _) if sound(media_type).is_some() => {
+            json!({ "type": "input_audio", "input_audio": { "data": base64, "format": sound(media_type) } })
+        }
+        (FileBody::Inline { .. }, Some(url)) => {
+            json!({ "type": "file", "file": { "filename": name.unwrap_or("file"), "file_data": url } })
+        }
+        _ => json!({ "type": "text", "text": in_words(media_type, name, url) }),
+    }
+}
+
+/// The two kinds of sound that the wire knows.
+fn sound(media_type: &str) -> Option<&'static str> {
+    match media_type {
+        "audio/wav" | "audio/x-wav" | "audio/wave" => Some("wav"),
+        "audio/mpeg" | "audio/mp3" => Some("mp3"),
+        _ => None,
+    }
+}
+
+/// A name that the vendor accepts, if anything is left of it.
+fn speaker(name: &str) -> Option<String> {
+    let fits = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }
+    };
+    let name: String = name.trim().chars().take(SPEAKER_CHARS).map(fits).collect();
+    name.contains(|c: char| c != '_').then_some(name)
+}
