@@ -191,11 +191,12 @@ fn c4_c5_h4_the_vendors_own_types_accept_our_requests() {
     let Some(python) = python() else { return };
     let mut cases = Vec::new();
     for vendor in VENDORS {
-        for (name, request) in corpus(vendor.model) {
+        for (model, (name, request)) in
+            vendor.models.iter().flat_map(|model| corpus(model).into_iter().map(move |one| (model, one)))
+        {
             let body = (vendor.encode)(request).body;
-            cases.push(
-                json!({ "name": format!("{} {name}", vendor.name), "vendor": vendor.name, "body": body }),
-            );
+            let name = format!("{} {model} {name}", vendor.name);
+            cases.push(json!({ "name": name, "vendor": vendor.name, "body": body }));
         }
     }
     let verdicts = judge(&python, &cases);
@@ -248,7 +249,7 @@ fn the_judge_refuses_what_is_wrong() {
         cases.push(json!({ "name": format!("{vendor} {what}"), "vendor": vendor, "body": body }));
     };
     for vendor in VENDORS {
-        let corpus = corpus(vendor.model);
+        let corpus = corpus(vendor.models[0]);
         let of = |name: &str| {
             let (_, request) = corpus.iter().find(|(n, _)| *n == name).unwrap();
             (vendor.encode)(request.clone()).body
