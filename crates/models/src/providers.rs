@@ -27,13 +27,15 @@ pub enum ProviderKind {
     /// Chat completions.
     #[serde(rename = "openai")]
     OpenAi,
+    /// OpenAI's Responses.
     #[serde(rename = "openai-responses")]
     OpenAiResponses,
+    /// Anthropic's Messages API.
+    Anthropic,
+    /// Google's Gemini API.
     Gemini,
     /// Converse. Keys and region come from the environment.
     Bedrock,
-    /// Anthropic's Messages API.
-    Anthropic,
 }
 
 /// One provider as the operator wrote it.
@@ -84,9 +86,9 @@ impl Providers {
                 ProviderKind::Demo => Arc::new(Demo::new(&name)),
                 ProviderKind::OpenAi => Arc::new(OpenAi::new(&name, door, &at(OpenAi::BASE_URL)?, api_key)),
                 ProviderKind::OpenAiResponses => Arc::new(Responses::new(&name, door, &at(Responses::BASE_URL)?, api_key)),
+                ProviderKind::Anthropic => Arc::new(Anthropic::new(&name, door, &at(Anthropic::BASE_URL)?, api_key)),
                 ProviderKind::Gemini => Arc::new(Gemini::new(&name, door, &at(Gemini::BASE_URL)?, api_key)),
                 ProviderKind::Bedrock => bedrock(&name, base_url, api_key, door)?,
-                ProviderKind::Anthropic => Arc::new(Anthropic::new(&name, door, &at(Anthropic::BASE_URL)?, api_key)),
             };
             providers.insert(&name, model);
         }

@@ -8,28 +8,50 @@ use super::merge::both;
 
 /// Levels of a schema that are kept; deeper ones become anything.
 const DEPTH: usize = 32;
+/// Parts of a schema that are written. Choices within choices multiply, so
+/// that a small schema could become a huge one.
+const PARTS: usize = 20_000;
 
 pub(super) fn subset(schema: &Value) -> Value {
-    within(schema, 0)
+    let mut left = PARTS;
+    within(schema, 0, &mut left)
 }
 
-fn within(schema: &Value, depth: usize) -> Value {
+/// `left` counts the parts that may still be written; after them comes
+/// anything.
+fn within(schema: &Value, depth: usize, left: &mut usize) -> Value {
     let Value::Object(schema) = schema else { return anything() };
-    if depth >= DEPTH {
+    if depth >= DEPTH || !spend(left, 1) {
         return anything();
     }
     let schema = &all_of(schema);
     let (kinds, nullable) = kinds_of(schema);
-    if let Some(union) = union_of(schema, nullable, depth) {
+    if let Some(union) = union_of(schema, nullable, depth, left) {
         return union;
     }
     match kinds.as_slice() {
         [] => nullable_if(nullable, described(anything(), schema, None)),
-        [kind] => nullable_if(nullable, one_kind(kind, schema, depth)),
+        [kind] => nullable_if(nullable, one_kind(kind, schema, depth, left)),
         several => {
-            let each = several.iter().map(|kind| nullable_if(nullable, one_kind(kind, schema, depth)));
+            let each = several.iter().map(|kind| nullable_if(nullable, one_kind(kind, schema, depth, left)));
             json!({ "anyOf": each.collect::<Vec<_>>() })
         }
+    }
+}
+
+fn spend(left: &mut usize, parts: usize) -> bool {
+    match left.checked_sub(parts) {
+        Some(rest) => *left = rest,
+        None => return false,
+    }
+    true
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => 1 + map.values().map(size).sum::<usize>(),
+        Value::Array(list) => 1 + list.iter().map(size).sum::<usize>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
     }
 }
 
@@ -80,7 +102,7 @@ fn kind_of(value: &Value) -> Option<&'static str> {
 
 /// `anyOf` and `oneOf` stand alone on this wire: what stood beside them goes
 /// into each choice.
-fn union_of(schema: &Map<String, Value>, nullable: bool, depth: usize) -> Option<Value> {
+fn union_of(schema: &Map<String, Value>, nullable: bool, depth: usize, left: &mut usize) -> Option<Value> {
     let choices = ["anyOf", "oneOf"].iter().find_map(|name| schema.get(*name)?.as_array())?;
     let is_null = |choice: &&Value| choice["type"] == "null" || choice.get("const") == Some(&Value::Null);
     let nullable = nullable || choices.iter().any(|choice| is_null(&choice));
@@ -88,9 +110,13 @@ fn union_of(schema: &Map<String, Value>, nullable: bool, depth: usize) -> Option
     for name in ["anyOf", "oneOf"] {
         beside.remove(name);
     }
+    let cost = beside.values().map(size).sum::<usize>().saturating_mul(choices.len());
+    if !spend(left, cost) {
+        return Some(anything());
+    }
     let merged = choices.iter().filter(|choice| !is_null(choice)).map(|choice| {
         let whole = both(Value::Object(beside.clone()), choice.clone());
-        nullable_if(nullable, within(&whole, depth + 1))
+        nullable_if(nullable, within(&whole, depth + 1, left))
     });
     let mut merged: Vec<Value> = merged.collect();
     match merged.len() {
@@ -116,7 +142,7 @@ fn all_of(schema: &Map<String, Value>) -> Map<String, Value> {
     whole
 }
 
-fn one_kind(kind: &str, schema: &Map<String, Value>, depth: usize) -> Value {
+fn one_kind(kind: &str, schema: &Map<String, Value>, depth: usize, left: &mut usize) -> Value {
     let mut kept = Map::new();
     kept.insert("type".to_owned(), Value::from(kind));
     let mut keep = |names: &[&str]| {
@@ -130,11 +156,11 @@ fn one_kind(kind: &str, schema: &Map<String, Value>, depth: usize) -> Value {
     match kind {
         "object" => {
             keep(&["minProperties", "maxProperties"]);
-            keep_properties(schema, &mut kept, depth);
+            keep_properties(schema, &mut kept, depth, left);
         }
         "array" => {
             keep(&["minItems", "maxItems"]);
-            kept.insert("items".to_owned(), items(schema, depth));
+            kept.insert("items".to_owned(), items(schema, depth, left));
         }
         "string" => {
             keep(&["minLength", "maxLength", "pattern"]);
@@ -156,12 +182,17 @@ fn one_kind(kind: &str, schema: &Map<String, Value>, depth: usize) -> Value {
     described(Value::Object(kept), schema, note)
 }
 
-fn keep_properties(schema: &Map<String, Value>, kept: &mut Map<String, Value>, depth: usize) {
+fn keep_properties(
+    schema: &Map<String, Value>,
+    kept: &mut Map<String, Value>,
+    depth: usize,
+    left: &mut usize,
+) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|p| !p.is_empty())
     else {
         return;
     };
-    let each = properties.iter().map(|(name, property)| (name.clone(), within(property, depth + 1)));
+    let each = properties.iter().map(|(name, property)| (name.clone(), within(property, depth + 1, left)));
     kept.insert("properties".to_owned(), Value::Object(each.collect()));
     let mut required: Vec<&str> = Vec::new();
     for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
@@ -177,19 +208,19 @@ fn keep_properties(schema: &Map<String, Value>, kept: &mut Map<String, Value>, d
 }
 
 /// The vendor wants one schema for all items.
-fn items(schema: &Map<String, Value>, depth: usize) -> Value {
+fn items(schema: &Map<String, Value>, depth: usize, left: &mut usize) -> Value {
     let listed = |name: &str| schema.get(name).and_then(Value::as_array).filter(|list| !list.is_empty());
     match (listed("prefixItems").or_else(|| listed("items")), schema.get("items")) {
         (Some(each), _) => {
             let mut kinds: Vec<Value> = Vec::new();
-            for item in each.iter().map(|item| within(item, depth + 1)) {
+            for item in each.iter().map(|item| within(item, depth + 1, left)) {
                 if !kinds.contains(&item) {
                     kinds.push(item);
                 }
             }
             if kinds.len() == 1 { kinds.remove(0) } else { json!({ "anyOf": kinds }) }
         }
-        (None, Some(items)) => within(items, depth + 1),
+        (None, Some(items)) => within(items, depth + 1, left),
         (None, None) => anything(),
     }
 }

@@ -1,7 +1,7 @@
 //! Row H4: the schemas of tools in the forms that vendors take. A cleaned
 //! schema may allow more than the original, never less.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolyard_models::clean::{BadSchema, Rules, clean};
 use toolyard_models::scripted::{Reply, Upstream};
 use toolyard_models::{Chunk, OfferedTool, Request};
@@ -290,4 +290,24 @@ async fn h4_a_bad_schema_costs_its_own_tool_and_says_so() {
     });
     let reason = "the schema refers to \"#/nowhere\", which it does not contain";
     assert_eq!(told, Some(json!([{ "name": "bad.one", "reason": reason }])));
+}
+
+/// Choices within choices multiply. A small schema of somebody's tool must not
+/// become a huge one.
+#[test]
+fn h4_choices_that_multiply_end_in_anything() {
+    let pair = |n: usize| {
+        let field = |side: &str| json!({ "properties": { (format!("{side}{n}")): { "type": "string" } } });
+        json!({ "anyOf": [field("a"), field("b")] })
+    };
+    let product: Vec<Value> = (0..40).map(pair).collect();
+    let wide: Map<String, Value> =
+        (0..3000).map(|n| (format!("p{n}"), json!({ "type": "string" }))).collect();
+    let many: Vec<Value> = (0..3000).map(|n| json!({ "required": [format!("p{n}")] })).collect();
+    for nested in
+        [json!({ "allOf": product }), json!({ "type": "object", "properties": wide, "anyOf": many })]
+    {
+        let cleaned = gemini(&json!({ "properties": { "p": nested } })).to_string();
+        assert!(cleaned.len() < 4 << 20, "{} bytes", cleaned.len());
+    }
 }
