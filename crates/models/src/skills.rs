@@ -45,6 +45,7 @@ impl Skills {
                 let embed = embed::gemini::GeminiEmbed::new(name, door.clone(), &base, key.clone());
                 Ok(Self::of(embed, images::gemini::GeminiImages::new(name, door, &base, key)))
             }
+            ProviderKind::Anthropic => Ok(Self::default()),
             ProviderKind::Bedrock => Self::bedrock(name, base_url, key, door),
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::options::Options;
-use super::thinking::{Thinking, version};
+use super::thinking::{Thinking, takes_temperature, version};
 use super::{talk, tools};
 use crate::clean::{Rules, clean, take_tools};
 use crate::names::Names;
@@ -40,6 +40,7 @@ pub fn encode(mut request: Request) -> Encoded {
         }
     }
 
+    let tempered = takes_temperature(&request.model);
     let mut body = Map::new();
     let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
     put("max_tokens", json!(max_tokens(&request.model, request.max_output_tokens, thinking.budget)));
@@ -56,7 +57,7 @@ pub fn encode(mut request: Request) -> Encoded {
         put("tool_choice", choice);
     }
     // The vendor refuses another temperature than its own while thinking.
-    if let Some(temperature) = request.temperature.filter(|_| !thinking.is_on()) {
+    if let Some(temperature) = request.temperature.filter(|_| tempered && !thinking.is_on()) {
         put("temperature", json!(temperature));
     }
     if let Some(config) = output_config(request.output, thinking.effort, &mut left_out) {

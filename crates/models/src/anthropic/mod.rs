@@ -12,7 +12,7 @@ mod files;
 mod options;
 mod replay;
 mod talk;
-mod thinking;
+pub(crate) mod thinking;
 mod tools;
 mod wire;
 

@@ -13,20 +13,20 @@ const ADAPTIVE_ONLY: (u32, u32) = (4, 7);
 
 /// What the request says about thinking.
 #[derive(Debug, Default)]
-pub(super) struct Thinking {
-    pub(super) config: Option<Value>,
+pub(crate) struct Thinking {
+    pub(crate) config: Option<Value>,
     /// Tokens of a fixed budget.
-    pub(super) budget: Option<u32>,
+    pub(crate) budget: Option<u32>,
     /// A word of `output_config`.
-    pub(super) effort: Option<&'static str>,
+    pub(crate) effort: Option<&'static str>,
 }
 
 impl Thinking {
-    pub(super) fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.config.as_ref().is_some_and(|config| config["type"] != "disabled")
     }
 
-    pub(super) fn of(model: &str, reasoning: Option<&Reasoning>) -> Self {
+    pub(crate) fn of(model: &str, reasoning: Option<&Reasoning>) -> Self {
         let Some(reasoning) = reasoning.filter(|r| r.enabled) else { return Self::default() };
         if reasoning.effort == Some(ReasoningEffort::None) {
             return Self { config: Some(json!({ "type": "disabled" })), ..Self::default() };
@@ -46,6 +46,11 @@ impl Thinking {
         }
         Self { config: Some(config), budget: Some(budget), effort: None }
     }
+}
+
+/// Newer models refuse every temperature, their own too.
+pub(crate) fn takes_temperature(model: &str) -> bool {
+    version(model).is_some_and(|version| version < ADAPTIVE_ONLY)
 }
 
 fn word(effort: ReasoningEffort) -> Option<&'static str> {
@@ -69,7 +74,7 @@ fn tokens(effort: Option<ReasoningEffort>) -> u32 {
 }
 
 /// The numbers in a model's name: `claude-opus-4-6` is 4.6. A date is none.
-pub(super) fn version(model: &str) -> Option<(u32, u32)> {
+pub(crate) fn version(model: &str) -> Option<(u32, u32)> {
     let name = model.split("claude-").nth(1)?;
     let mut numbers = name
         .split(['-', '.', '@', ':'])

@@ -1,19 +1,15 @@
 //! The request in the vendor's words.
 
 use serde_json::{Map, Value, json};
-use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
+use toolyard_protocol::agent::ToolChoice;
 
 use super::WIRE;
+use super::thinking::Thinking;
 use super::turns::{History, write_turns};
-use crate::clean::{Rules, take_tools};
+use crate::clean::{Rules, clean, take_tools};
 use crate::names::Names;
 use crate::request::{OfferedTool, OutputSchema, Request};
-use crate::wire::Encoded;
-
-/// The fewest tokens for thinking that a model takes.
-const THINKING_LEAST: u32 = 1024;
-/// Tokens for the answer beside the thinking, if the agent sets no limit.
-const ANSWER_TOKENS: u32 = 8192;
+use crate::wire::{Encoded, LeftOut};
 
 /// The body of a streamed Converse call. The model's name is no part of it: it
 /// belongs to the address.
@@ -25,7 +21,7 @@ const ANSWER_TOKENS: u32 = 8192;
 pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
     let tools_on = request.tools_on();
-    let (offered, left_out) = take_tools(&mut request, Rules::Object);
+    let (offered, mut left_out) = take_tools(&mut request, Rules::Object);
     let tools: Vec<Value> = match tools_on {
         true => offered.into_iter().map(|tool| spec(tool, &names)).collect(),
         false => Vec::new(),
@@ -35,13 +31,16 @@ pub fn encode(mut request: Request) -> Encoded {
         _ => Map::new(),
     };
     let cached = options.remove("cachePoints") == Some(Value::Bool(true));
-    let thinking = request.reasoning.as_ref().and_then(|wish| thinking(&request.model, wish));
 
     let mut body = Map::new();
     // The vendor has no way to forbid tools that it is told of, and refuses
     // calls in the history without them. Then the history tells them in words.
     let history = if tools.is_empty() { History::InWords } else { History::AsCalls };
     let messages = write_turns(request.turns, &names, history, cached);
+    let mut thinking = Thinking::of(&request.model, request.reasoning.as_ref());
+    if !thinking.fits(&messages) {
+        thinking = Thinking::default();
+    }
     body.insert("messages".to_owned(), Value::from(messages));
     if let Some(text) = request.system.filter(|text| !text.trim().is_empty()) {
         body.insert("system".to_owned(), marked(vec![json!({ "text": text })], cached));
@@ -49,34 +48,38 @@ pub fn encode(mut request: Request) -> Encoded {
     if !tools.is_empty() {
         let mut config = json!({ "tools": marked(tools, cached) });
         // Models that think choose for themselves.
-        if request.tool_choice == ToolChoice::Required && thinking.is_none() {
+        if request.tool_choice == ToolChoice::Required && !thinking.is_on() {
             config["toolChoice"] = json!({ "any": {} });
         }
         body.insert("toolConfig".to_owned(), config);
     }
     let mut limits = Map::new();
-    let tokens = match &thinking {
-        Some(Thinking { budget: Some(budget), .. }) => Some(room_for(*budget, request.max_output_tokens)),
-        _ => request.max_output_tokens,
-    };
-    if let Some(tokens) = tokens {
+    if let Some(tokens) = thinking.room(request.max_output_tokens) {
         limits.insert("maxTokens".to_owned(), Value::from(tokens));
     }
-    // Models that think refuse any other temperature than their own.
-    if let (Some(temperature), None) = (request.temperature, &thinking) {
+    if let Some(temperature) = request.temperature.filter(|_| thinking.allows_temperature(&request.model)) {
         limits.insert("temperature".to_owned(), Value::from(temperature));
     }
     if !limits.is_empty() {
         body.insert("inferenceConfig".to_owned(), Value::Object(limits));
     }
-    if let Some(Thinking { fields, .. }) = thinking {
+    if let Some(fields) = thinking.fields {
         body.insert("additionalModelRequestFields".to_owned(), fields);
     }
+    let mut output = Map::new();
+    if let Some(effort) = thinking.effort {
+        output.insert("effort".to_owned(), Value::from(effort));
+    }
     if let Some(OutputSchema { name, schema, strict: _ }) = request.output {
-        // The vendor takes the schema as text and always keeps to it.
-        let schema = json!({ "name": name, "schema": schema.to_string() });
-        let format = json!({ "type": "json_schema", "structure": { "jsonSchema": schema } });
-        body.insert("outputConfig".to_owned(), json!({ "textFormat": format }));
+        match clean(&schema, Rules::Output) {
+            Ok(schema) => {
+                output.insert("textFormat".to_owned(), text_format(&name, &schema));
+            }
+            Err(why) => left_out.push(LeftOut { name, reason: why.to_string() }),
+        }
+    }
+    if !output.is_empty() {
+        body.insert("outputConfig".to_owned(), Value::Object(output));
     }
     for (name, value) in options {
         match value {
@@ -98,62 +101,16 @@ fn marked(mut blocks: Vec<Value>, cached: bool) -> Value {
     Value::from(blocks)
 }
 
+/// The vendor takes the schema as text and always keeps to it.
+fn text_format(name: &str, schema: &Value) -> Value {
+    let schema = json!({ "name": name, "schema": schema.to_string() });
+    json!({ "type": "json_schema", "structure": { "jsonSchema": schema } })
+}
+
 fn spec(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {
     let mut spec = json!({ "name": names.alias(&name), "inputSchema": { "json": schema } });
     if !description.trim().is_empty() {
         spec["description"] = Value::from(description);
     }
     json!({ "toolSpec": spec })
-}
-
-/// How this model is told to think.
-struct Thinking {
-    /// Part of the output tokens.
-    budget: Option<u32>,
-    fields: Value,
-}
-
-/// The families behind this vendor have a way each. `None` if the agent does
-/// not want it, or the model has no known way.
-fn thinking(model: &str, wish: &Reasoning) -> Option<Thinking> {
-    let effort = wish.effort.unwrap_or(ReasoningEffort::Medium);
-    if !wish.enabled || effort == ReasoningEffort::None {
-        return None;
-    }
-    if model.contains("anthropic.") {
-        let budget = wish.budget_tokens.unwrap_or_else(|| budget_of(effort)).max(THINKING_LEAST);
-        let fields = json!({ "thinking": { "type": "enabled", "budget_tokens": budget } });
-        return Some(Thinking { budget: Some(budget), fields });
-    }
-    let word = match effort {
-        ReasoningEffort::None | ReasoningEffort::Minimal | ReasoningEffort::Low => "low",
-        ReasoningEffort::Medium => "medium",
-        ReasoningEffort::High | ReasoningEffort::XHigh => "high",
-    };
-    if model.contains("amazon.nova-2") {
-        let fields = json!({ "reasoningConfig": { "type": "enabled", "maxReasoningEffort": word } });
-        return Some(Thinking { budget: None, fields });
-    }
-    if model.contains("openai.") {
-        return Some(Thinking { budget: None, fields: json!({ "reasoning_effort": word }) });
-    }
-    None
-}
-
-fn budget_of(effort: ReasoningEffort) -> u32 {
-    match effort {
-        ReasoningEffort::None | ReasoningEffort::Minimal => THINKING_LEAST,
-        ReasoningEffort::Low => 2048,
-        ReasoningEffort::Medium => 8192,
-        ReasoningEffort::High => 16_384,
-        ReasoningEffort::XHigh => 32_768,
-    }
-}
-
-/// Thinking counts as output, so that a limit below it leaves no answer.
-fn room_for(budget: u32, wanted: Option<u32>) -> u32 {
-    match wanted {
-        Some(limit) if limit > budget => limit,
-        limit => budget.saturating_add(limit.unwrap_or(ANSWER_TOKENS)),
-    }
 }

@@ -14,6 +14,7 @@ mod files;
 mod frames;
 mod ids;
 mod shapes;
+mod thinking;
 mod turns;
 
 use std::sync::Arc;

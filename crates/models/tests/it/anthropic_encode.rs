@@ -300,6 +300,8 @@ fn thinking_is_asked_for_as_the_model_takes_it() {
     assert_eq!(with("claude-opus-4-6", budget.clone())["thinking"]["type"], "enabled");
     assert_eq!(with("claude-opus-5", budget)["thinking"], adaptive);
     let off = with("claude-opus-5", effort(ReasoningEffort::None));
+    assert_eq!((&off["thinking"], off.get("temperature")), (&json!({ "type": "disabled" }), None));
+    let off = with("claude-sonnet-4-6", effort(ReasoningEffort::None));
     assert_eq!((&off["thinking"], &off["temperature"]), (&json!({ "type": "disabled" }), &json!(0.3)));
     let not_enabled = Request { reasoning: Some(effort(ReasoningEffort::Low)), ..asking("hi") };
     assert_eq!(body(not_enabled).get("thinking"), None);

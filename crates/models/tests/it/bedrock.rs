@@ -97,6 +97,18 @@ fn s6_a_changed_byte_is_a_cut_and_never_another_word() {
 }
 
 #[test]
+fn s6_replies_are_the_same_at_every_split() {
+    for story in ["reasoning", "parallel_calls", "citations", "broken"] {
+        let bytes = vendor().bytes(story);
+        let whole = vendor().reply(story);
+        for at in 0..=bytes.len() {
+            let (left, right) = bytes.split_at(at);
+            assert_eq!((vendor().decode)(&[left, right]), whole, "{story} at {at}");
+        }
+    }
+}
+
+#[test]
 fn s6_bytes_that_are_no_frames_end_in_one_typed_error() {
     for junk in [&b"data: {}\n\n"[..], b"<html>a page where a model should be</html>", &[0; 64], &[0xff; 64]]
     {

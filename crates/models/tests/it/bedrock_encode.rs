@@ -181,6 +181,11 @@ fn thinking_is_asked_for_in_the_words_of_each_family() {
     assert_eq!(claude["toolConfig"].get("toolChoice"), None);
     assert_eq!(body(CLAUDE, None, Some(2000), Some(9000))["inferenceConfig"]["maxTokens"], 9000);
     assert_eq!(body(CLAUDE, None, Some(5), None)["inferenceConfig"]["maxTokens"], 1024 + 8192);
+    let newer = body("anthropic.claude-opus-4-7", high, None, Some(500));
+    let fields = json!({ "thinking": { "type": "adaptive", "display": "summarized" } });
+    assert_eq!(newer["additionalModelRequestFields"], fields);
+    assert_eq!(newer["outputConfig"], json!({ "effort": "high" }));
+    assert_eq!(newer["inferenceConfig"], json!({ "maxTokens": 500 }));
     let nova = body("us.amazon.nova-2-lite-v1:0", high, None, None);
     let fields = json!({ "reasoningConfig": { "type": "enabled", "maxReasoningEffort": "high" } });
     assert_eq!(nova["additionalModelRequestFields"], fields);
@@ -192,6 +197,38 @@ fn thinking_is_asked_for_in_the_words_of_each_family() {
     assert_eq!(none["toolConfig"]["toolChoice"], json!({ "any": {} }));
     let off = body(CLAUDE, Some(ReasoningEffort::None), None, None);
     assert_eq!(off.get("additionalModelRequestFields"), None);
+}
+
+#[test]
+fn newer_models_are_told_no_temperature() {
+    let body =
+        |model: &str| encode(Request { model: model.into(), temperature: Some(0.1), ..asking("hi") }).body;
+    assert_eq!(body("anthropic.claude-opus-4-7").get("inferenceConfig"), None);
+    assert_eq!(body(CLAUDE)["inferenceConfig"], json!({ "temperature": 0.1 }));
+}
+
+#[test]
+fn a_turn_without_thoughts_that_goes_on_after_its_calls_goes_on_without() {
+    let reasoning = Some(Reasoning { enabled: true, ..Reasoning::default() });
+    let signed = json!({ "bedrock": { "signature": "s1" } });
+    let thought = Part::Reasoning { text: "Hm".into(), metadata: signed.into() };
+    for (parts, thinks) in [(vec![], false), (vec![thought], true)] {
+        let turns = vec![
+            ChatTurn::user("a"),
+            ChatTurn::Assistant { parts, calls: vec![call("c1", "t")] },
+            ChatTurn::ToolResults(vec![result("c1", "ok", false)]),
+        ];
+        let model = CLAUDE.to_owned();
+        let body = encode(Request {
+            model,
+            turns,
+            tools: vec![tool("t")],
+            reasoning: reasoning.clone(),
+            ..asking("")
+        })
+        .body;
+        assert_eq!(body.get("additionalModelRequestFields").is_some(), thinks);
+    }
 }
 
 #[test]
@@ -248,7 +285,8 @@ fn a_plain_request_has_no_field_too_many_and_structured_output_is_text() {
     assert_eq!(encode(Request::default()).body, nothing);
     let output = OutputSchema { name: "answer".into(), schema: json!({ "type": "object" }), strict: true };
     let body = encode(Request { output: Some(output), ..asking("hi") }).body;
-    let schema = json!({ "name": "answer", "schema": "{\"type\":\"object\"}" });
+    let schema =
+        json!({ "name": "answer", "schema": "{\"additionalProperties\":false,\"properties\":{},\"type\":\"object\"}" });
     let format = json!({ "type": "json_schema", "structure": { "jsonSchema": schema } });
     assert_eq!(body["outputConfig"], json!({ "textFormat": format }));
 }

@@ -76,6 +76,11 @@ async fn openai_responses_themselves() {
 }
 
 #[tokio::test]
+async fn anthropic_itself() {
+    smoke(ProviderKind::Anthropic, &["ANTHROPIC_API_KEY"], "ANTHROPIC", "claude-haiku-4-5").await;
+}
+
+#[tokio::test]
 async fn gemini_itself() {
     smoke(ProviderKind::Gemini, &["GEMINI_API_KEY", "GOOGLE_API_KEY"], "GEMINI", "gemini-2.5-flash-lite")
         .await;

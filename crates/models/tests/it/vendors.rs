@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use toolyard_models::wire::{Decode, Encoded};
 use toolyard_models::{
-    ChatTurn, Chunk, ModelError, PastCall, PastResult, Request, bedrock, gemini, openai, responses,
+    ChatTurn, Chunk, ModelError, PastCall, PastResult, Request, anthropic, bedrock, gemini, openai, responses,
 };
 use toolyard_protocol::guarded::Guarded;
 use toolyard_protocol::ids::CallId;
@@ -19,38 +19,50 @@ pub(crate) struct Vendor {
     /// The folder of its fixtures, and its name for the judge.
     pub name: &'static str,
     pub suffix: &'static str,
-    /// A model of it that can think.
-    pub model: &'static str,
+    /// Models of it that are asked in different words.
+    pub models: &'static [&'static str],
     pub decode: fn(&[&[u8]]) -> Outcome,
     pub encode: fn(Request) -> Encoded,
 }
 
-pub(crate) const VENDORS: [Vendor; 4] = [
+pub(crate) const VENDORS: [Vendor; 5] = [
     Vendor {
         name: "openai-chat",
         suffix: "sse",
-        model: "gpt-5",
+        models: &["gpt-5", "gpt-4.1-mini"],
         decode: read::<openai::Decoder>,
         encode: openai::encode,
     },
     Vendor {
         name: "openai-responses",
         suffix: "sse",
-        model: "gpt-5",
+        models: &["gpt-5", "gpt-4.1-mini"],
         decode: read::<responses::Decoder>,
         encode: responses::encode,
     },
     Vendor {
+        name: "anthropic",
+        suffix: "sse",
+        models: &["claude-sonnet-4-5", "claude-opus-4-7", "claude-3-5-haiku-20241022"],
+        decode: read::<anthropic::Decoder>,
+        encode: anthropic::encode,
+    },
+    Vendor {
         name: "gemini",
         suffix: "sse",
-        model: "gemini-2.5-flash",
+        models: &["gemini-2.5-flash", "gemini-3-pro-preview"],
         decode: read::<gemini::Decoder>,
         encode: gemini::encode,
     },
     Vendor {
         name: "bedrock",
         suffix: "bin",
-        model: "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        models: &[
+            "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "anthropic.claude-opus-4-7",
+            "amazon.nova-2-lite-v1:0",
+            "meta.llama3-1-70b-instruct-v1:0",
+        ],
         decode: read::<bedrock::Decoder>,
         encode: bedrock::encode,
     },
