@@ -146,9 +146,10 @@ impl<'a> Spot<'a> {
                 let body = wire::RunCanceling { reason: reason.as_deref(), by: by.shown() };
                 self.write("run.canceling", &body)
             }
-            Event::HistoryCompacted(event::HistoryCompacted { up_to, summary }) => {
+            Event::HistoryCompacted(event::HistoryCompacted { up_to, summary, usage, cost }) => {
                 let summary = summary.shown().map(String::as_str);
-                self.write("history.compacted", &wire::HistoryCompacted { up_to: *up_to, summary })
+                let body = wire::HistoryCompacted { up_to: *up_to, usage: *usage, summary, cost: *cost };
+                self.write("history.compacted", &body)
             }
             Event::PluginEmitted(event::PluginEmitted { plugin, name, value }) => {
                 self.write("plugin.emitted", &wire::PluginEmitted { plugin, name, value })
@@ -181,6 +182,7 @@ impl<'a> Spot<'a> {
             answerers,
             by,
             metadata,
+            model,
         } = event;
         let (triggered_by_id, trigger_message_id) = match trigger {
             Some(Trigger { entity, message }) => (Some(entity), message.as_ref()),
@@ -209,6 +211,7 @@ impl<'a> Spot<'a> {
             answerers: answerers.shown().copied(),
             by: by.shown(),
             metadata: metadata.shown(),
+            model: model.shown().map(String::as_str),
         };
         // The space stands in the head, on both kinds of stream.
         let head = Head { space: self.head.space.or(space.as_ref()), ..self.head };
@@ -223,6 +226,8 @@ impl<'a> Spot<'a> {
             show_reasoning,
             calls,
             usage,
+            cost,
+            model,
             finish,
             partial,
             metadata,
@@ -245,6 +250,8 @@ impl<'a> Spot<'a> {
             finish_reason: *finish,
             show_reasoning: *show_reasoning,
             partial: *partial,
+            cost: *cost,
+            model: model.shown().map(String::as_str),
             provider_metadata: metadata.shown(),
         };
         self.write("message.assistant", &body)

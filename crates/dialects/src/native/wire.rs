@@ -65,6 +65,7 @@ payload! {
         answerers: Answerers,
         by: &'a Actor,
         metadata: &'a Value,
+        model: &'a str,
     }
 }
 
@@ -107,6 +108,9 @@ payload! {
         show_reasoning: bool,
         partial: bool,
         ;
+        #[ts(type = "number", optional)]
+        cost: u64,
+        model: &'a str,
         provider_metadata: &'a Value,
     }
 }
@@ -310,8 +314,11 @@ payload! {
     HistoryCompacted<'a> {
         #[ts(type = "number")]
         up_to: i64,
+        usage: Usage,
         ;
         summary: &'a str,
+        #[ts(type = "number", optional)]
+        cost: u64,
     }
 }
 

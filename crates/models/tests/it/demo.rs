@@ -179,7 +179,7 @@ async fn fail_fails_and_after_some_text_it_is_a_cut() {
     assert_eq!(outcome.chunks, []);
     let error = outcome.error.unwrap();
     assert!(matches!(error, ModelError::RequestRefused { .. }));
-    assert_eq!(error.code(), ErrorCode::ModelFailed);
+    assert_eq!(error.code(), ErrorCode::ModelRequestRefused);
 
     let outcome = reply(asking("say some\nfail\nsay more")).await;
     assert_eq!(outcome.text(), "some");

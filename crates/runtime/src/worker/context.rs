@@ -81,6 +81,12 @@ impl Worker {
         while first + 1 < sizes.len() && sizes[first..].iter().sum::<u64>() > room / 2 {
             first += 1;
         }
+        // Vendors want somebody to speak before the assistant does.
+        while first + 1 < sizes.len()
+            && !matches!(past.messages[first].1.first(), Some(ChatTurn::User { .. }))
+        {
+            first += 1;
+        }
         let (old, _) = past.messages.split_at_checked(first)?;
         let (up_to, _) = old.last()?;
         let mut text = past.summary.clone().map(|s| format!("Earlier: {s}\n\n")).unwrap_or_default();

@@ -136,6 +136,7 @@ async fn a_run_started_for_somebody_obeys_their_grants_and_their_answers() {
         agent_entity: yard.bot.clone(),
         triggered_by: Some(yard.ada.clone()),
         metadata: None,
+        model: None,
     };
     let Fresh::Done(created) = yard.rt.create_run(create, None).await.unwrap() else { panic!() };
     yard.until(&created.run, RunStatus::Completed).await;

@@ -91,7 +91,7 @@ async fn a_failing_model_fails_the_run_with_its_code() {
     let run = yard.say("fail").await;
     yard.until(&run, RunStatus::Failed).await;
     let Some(Event::RunFinished(end)) = yard.events(&run).await.pop() else { panic!() };
-    assert_eq!(end.error, Some(ErrorCode::ModelFailed));
+    assert_eq!(end.error, Some(ErrorCode::ModelRequestRefused));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod client_tools;
 mod endings;
 mod memory;
 mod messages;
+mod models;
 mod recovery;
 mod vendor;
 mod yard;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolyard_models::demo::Demo;
 use toolyard_models::scripted::Upstream;
-use toolyard_models::{ProviderKind, ProviderSettings, Providers};
+use toolyard_models::{ProviderKind, ProviderSettings, Providers, Registry};
 use toolyard_protocol::event::Event;
 use toolyard_protocol::message::{Message, Part, Speaker};
 use toolyard_protocol::principal::{Actor, Principal, Role, Viewer};
@@ -89,7 +89,7 @@ impl Yard {
     /// A node that works on one run at a time.
     pub(crate) async fn with_one_slot(tools: Value) -> Self {
         let settings = Settings { active_runs: 1, tick: Duration::from_secs(3600), ..settings() };
-        Self::started(config(tools, json!({})), providers(), settings).await
+        Self::started(config(tools, json!({})), Registry::bare(providers()), settings).await
     }
 
     /// One more conversation of Ada and the bot.
@@ -109,14 +109,18 @@ impl Yard {
     }
 
     async fn with_providers(config: Value, providers: Providers) -> Self {
-        Self::started(config, providers, settings()).await
+        Self::started(config, Registry::bare(providers), settings()).await
     }
 
-    async fn started(config: Value, providers: Providers, settings: Settings) -> Self {
+    pub(crate) async fn with_registry(config: Value, registry: Registry) -> Self {
+        Self::started(config, registry, settings()).await
+    }
+
+    async fn started(config: Value, registry: Registry, settings: Settings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path()).await;
         let tenant = TenantId::default_tenant();
-        let rt = Runtime::start(store.clone(), providers, settings).await.unwrap();
+        let rt = Runtime::start(store.clone(), registry, settings).await.unwrap();
         check_agent(&config).unwrap();
         let t = tenant.clone();
         let made = store
@@ -169,7 +173,7 @@ impl Yard {
         }
         rt.stop(Duration::ZERO).await;
         let store = open(copy.path()).await;
-        let rt = Runtime::start(store, providers(), settings()).await.unwrap();
+        let rt = Runtime::start(store, Registry::bare(providers()), settings()).await.unwrap();
         Self { rt, tenant, space, ada, bob, bot, folder: copy }
     }
 
@@ -208,6 +212,7 @@ impl Yard {
             parts: vec![Part::text(text)],
             metadata: None,
             trigger_agents: true,
+            model: None,
         };
         match self.rt.post_message(post, None).await.unwrap() {
             Fresh::Done(posted) => posted,
