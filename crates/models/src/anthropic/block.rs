@@ -54,9 +54,7 @@ impl Block {
             }
             Some("tool_use") => {
                 let (name, id) = (text("name"), block["id"].as_str().map(str::to_owned));
-                let Value::Object(mut kept) = block else {
-                    return Self::Thinking { signature: String::new() };
-                };
+                let mut kept = block.as_object().cloned().unwrap_or_default();
                 let input = kept.remove("input").unwrap_or_default();
                 kept.retain(|key, value| !matches!(key.as_str(), "type" | "id" | "name") && !value.is_null());
                 out.push(Chunk::ToolInputStart { index, name: name.clone() });

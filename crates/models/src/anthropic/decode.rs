@@ -124,7 +124,8 @@ impl Decode for Decoder {
 impl Decoder {
     fn take_event(&mut self, event: &SseEvent, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         let data = event.data.trim();
-        if self.done || event.event.as_deref() == Some("ping") {
+        // Some proxies add the end mark of another wire.
+        if self.done || event.event.as_deref() == Some("ping") || data == "[DONE]" {
             return Ok(());
         }
         if event.event.as_deref() == Some("error") {

@@ -99,7 +99,12 @@ impl Replay {
         if cited.trim().is_empty() {
             return;
         }
-        self.push(json!({ "type": "text", "text": cited, "citations": mark["citations"] }));
+        let mut citations = mark["citations"].clone();
+        for citation in citations.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+            // The vendor tells it and does not take it back.
+            citation.remove("file_id");
+        }
+        self.push(json!({ "type": "text", "text": cited, "citations": citations }));
     }
 
     fn calls_up_to(&mut self, calls: &[Value], end: usize) {

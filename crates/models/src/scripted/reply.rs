@@ -73,6 +73,11 @@ impl Reply {
         Self::new(status, "application/json").raw(body.to_string())
     }
 
+    /// A refusal with any body.
+    pub fn refusing(status: u16, body: &Value) -> Self {
+        Self::new(status, "application/json").raw(body.to_string())
+    }
+
     /// A page where a model should be.
     pub fn html(page: &str) -> Self {
         Self::new(200, "text/html; charset=utf-8").raw(page)

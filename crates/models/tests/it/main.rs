@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod abroad;
+mod anthropic;
+mod anthropic_encode;
+mod anthropic_wire;
 mod clean;
 mod compat;
 mod decode;

@@ -4,6 +4,7 @@
 mod approvals;
 mod client_tools;
 mod endings;
+mod memory;
 mod messages;
 mod recovery;
 mod vendor;

@@ -70,11 +70,15 @@ impl Yard {
     }
 
     /// A vendor's wire format, spoken by a scripted upstream.
-    pub(crate) async fn with_upstream(mut config: Value, upstream: &Upstream) -> Self {
-        config["model"] = json!({"provider": "vendor", "name": "scripted"});
+    pub(crate) async fn with_upstream(config: Value, upstream: &Upstream) -> Self {
+        Self::with_vendor(config, ProviderKind::OpenAi, upstream).await
+    }
+
+    pub(crate) async fn with_vendor(mut config: Value, kind: ProviderKind, upstream: &Upstream) -> Self {
+        config["model"]["provider"] = json!("vendor");
         let settings = ProviderSettings {
             name: "vendor".to_owned(),
-            kind: ProviderKind::OpenAi,
+            kind,
             base_url: Some(upstream.base_url()),
             api_key: None,
         };
