@@ -81,7 +81,10 @@ impl Worker {
         if tools == Tools::Off || request.tool_choice == ToolChoice::None {
             request.tools.clear();
         }
-        failpoint!("model.before_call");
+        if let Err(refused) = failpoint::pass("model.before_call") {
+            let (text, detail) = ("The model provider cannot be reached", refused.to_string());
+            return self.fail(ErrorCode::ModelFailed, text, detail).await;
+        }
         let created = self.run.created();
         let audience = Audience {
             feed: self.rt.store.feed().clone(),
