@@ -175,5 +175,5 @@ async fn d4_on_postgres_two_nodes_with_clocks_ten_minutes_wrong_agree() {
 }
 
 fn millis(ts: &Value) -> i64 {
-    ts.as_i64().unwrap_or_else(|| panic!("{ts} is no moment"))
+    serde_json::from_value::<toolyard_protocol::Timestamp>(ts.clone()).unwrap().millis()
 }

@@ -40,7 +40,9 @@ async fn d12_a_full_disk_refuses_writes_whole_and_serves_reads_until_there_is_ro
     let done = gateway.post(&path(0), say("say all is well")).await;
     let done = done["runs"][0]["runId"].as_str().unwrap().to_owned();
     until_completed(&mut gateway, &done).await;
-    let slow = gateway.post(&path(1), say("slow 40")).await;
+    // A reply that needs pages of its own, as it ends when there are none.
+    let slow = format!("slow 40\nsay {}", "x".repeat(20_000));
+    let slow = gateway.post(&path(1), say(&slow)).await;
     let slow = slow["runs"][0]["runId"].as_str().unwrap().to_owned();
 
     // The disk fills up. What is left in the last pages is used first.
@@ -70,6 +72,7 @@ async fn d12_a_full_disk_refuses_writes_whole_and_serves_reads_until_there_is_ro
     // The run that was speaking has said all it had to say, and keeps it.
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(status(&mut gateway, &slow).await, "running", "{}", gateway.log());
+    assert_eq!(listed(&mut gateway, &world.spaces[1]).await.len(), 1, "no half of its reply");
     assert_eq!(gateway.deaths, 0);
 
     // Room again: everything goes on by itself, without a restart.

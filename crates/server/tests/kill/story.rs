@@ -10,6 +10,8 @@ use crate::gateway::Gateway;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Story {
     Text,
+    /// Text that takes long enough to be heard word by word.
+    Spoken,
     ClientTool,
     GatewayTool,
     Approval,
@@ -34,6 +36,7 @@ impl Story {
     fn says(self) -> &'static str {
         match self {
             Self::Text => "say all is well",
+            Self::Spoken => "slow 3\nsay all is well",
             Self::ClientTool => "call read_screen {\"area\":\"top\"}",
             Self::GatewayTool => "call record {\"what\":\"this\"}",
             Self::Approval => "call approve_record {\"what\":\"that\"}",
