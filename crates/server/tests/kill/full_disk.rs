@@ -66,7 +66,7 @@ async fn d12_a_full_disk_refuses_writes_whole_and_serves_reads_until_there_is_ro
     for path in ["/health", "/ready", "/metrics"] {
         assert_eq!(gateway.once("GET", path, None, None).await.unwrap().0, 200, "{path}");
     }
-    let heard = gateway.listen(&format!("/api/runs/{done}/stream")).await.to_the_end().await;
+    let heard = gateway.listen(&format!("/api/runs/{done}/stream")).await.until_the_end().await;
     assert_eq!(heard.last().unwrap().0, "run.completed", "{heard:?}");
 
     // The run that was speaking has said all it had to say, and keeps it.

@@ -30,7 +30,7 @@ impl Listener {
     }
 
     /// All that was heard up to the end of the run: (name, data), in order.
-    pub(crate) async fn to_the_end(self) -> Vec<(String, Value)> {
+    pub(crate) async fn until_the_end(self) -> Vec<(String, Value)> {
         let started = Instant::now();
         while started.elapsed() < PATIENCE && !self.task.is_finished() {
             let ends = ["run.completed", "run.failed"].map(Some);

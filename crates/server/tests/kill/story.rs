@@ -74,7 +74,7 @@ impl Story {
         let list = |value: &Value, name: &str| value[name].as_array().unwrap().clone();
         let recorded = std::fs::read_to_string(&file).unwrap_or_default();
         let heard = match listener {
-            Some(listener) => listener.to_the_end().await,
+            Some(listener) => listener.until_the_end().await,
             None => Vec::new(),
         };
         let ended = Ended {
