@@ -62,12 +62,8 @@ lint: ## Check format, house rules, generated files, lints and dependencies
 	@$(xtask) codegen --check
 	$(call say,lints)
 	@$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
-	$(call say,dependencies)
-	@if $(CARGO) deny --version >/dev/null 2>&1; then \
-		$(CARGO) deny --log-level error check --hide-inclusion-graph bans licenses sources; \
-	else \
-		echo "cargo-deny is not installed: licences and sources of dependencies are not checked here"; \
-	fi
+	$(call say,known weaknesses of dependencies)
+	@scripts/check-advisories
 
 .PHONY: bench
 bench: ## Measure the gateway (release build)

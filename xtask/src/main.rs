@@ -3,6 +3,7 @@
 //! here touches the network.
 
 mod codegen;
+mod graph;
 mod tidy;
 mod workspace;
 

@@ -10,17 +10,20 @@ mod finding;
 mod http_clients;
 mod length;
 mod lexer;
+mod licence;
 mod names;
 mod places;
 mod reserved_deps;
 mod source;
 mod spawn;
 mod sql;
+mod supply;
 mod unfinished;
 
 use finding::Finding;
 use source::{RustFile, TextFile};
 
+use crate::graph::Graph;
 use crate::workspace::{Workspace, WorkspaceError};
 
 #[derive(Debug, thiserror::Error)]
@@ -43,10 +46,30 @@ pub(crate) fn run() -> Result<String, TidyError> {
             findings.extend(judge(&TextFile { path, text: &text }));
         }
     }
+    let (built, partial) = dependencies(&workspace, &mut findings)?;
     if findings.is_empty() {
-        Ok(format!("tidy: {} files and {} packages, no findings", files.len(), workspace.packages.len()))
+        let (files, packages) = (files.len(), workspace.packages.len());
+        let here = if partial { " (for this machine only: the others' were never downloaded)" } else { "" };
+        Ok(format!("tidy: {files} files, {packages} packages and {built} dependencies{here}, no findings"))
     } else {
         Err(TidyError::Untidy(findings))
+    }
+}
+
+/// Judges what is built; answers how much that is, and whether it is only
+/// what this machine builds.
+fn dependencies(workspace: &Workspace, findings: &mut Vec<Finding>) -> Result<(usize, bool), TidyError> {
+    let text = workspace.text_of("deny.toml")?.unwrap_or_default();
+    match supply::Rules::read(&text) {
+        Ok(rules) => {
+            let graph = Graph::read(&rules.targets())?;
+            findings.extend(supply::check(&rules, &graph.crates));
+            Ok((graph.crates.len(), graph.partial))
+        }
+        Err(unread) => {
+            findings.extend(unread);
+            Ok((0, false))
+        }
     }
 }
 

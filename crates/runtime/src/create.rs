@@ -61,7 +61,7 @@ impl Runtime {
                     }
                     let created = rt.create(tx, &create, &mut desk).await?;
                     once::finish(tx, once.as_deref(), &created).await?;
-                    failpoint!("start.before_commit");
+                    failpoint::pass("start.before_commit")?;
                     Ok((Fresh::Done(created), desk.starts))
                 })
             })

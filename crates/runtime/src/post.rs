@@ -48,7 +48,7 @@ impl Runtime {
                     }
                     let posted = rt.post(tx, &post, &mut desk).await?;
                     once::finish(tx, once.as_deref(), &posted).await?;
-                    failpoint!("start.before_commit");
+                    failpoint::pass("start.before_commit")?;
                     Ok((Fresh::Done(posted), desk.starts))
                 })
             })

@@ -84,7 +84,7 @@ async fn expire_due(runtime: &Arc<Runtime>) -> Result<bool, StoreError> {
             // One that fails must not keep the others waiting.
             Err(e) => tracing::error!(%wait, error = %e, "a due wait cannot be ended"),
         }
-        failpoint!("expiry.after_commit");
+        failpoint::pass("expiry.after_commit")?;
     }
     Ok(full && ended > 0)
 }
@@ -101,7 +101,7 @@ async fn claim(runtime: &Arc<Runtime>) -> Result<(), StoreError> {
     let (me, most) = (runtime.owner.clone(), u32::try_from(slots.len()).unwrap_or(0));
     let claimed =
         runtime.store.write(move |tx| Box::pin(async move { runs::claim(tx, &me, most).await })).await?;
-    failpoint!("claim.after_commit");
+    failpoint::pass("claim.after_commit")?;
     if claimed.len() == slots.len() {
         // There may be more than there was room for.
         runtime.slots.queued();

@@ -76,9 +76,9 @@ impl Runtime {
             let mut slots = if self.draining.is_cancelled() { Vec::new() } else { self.slots.take(most) };
             let desk = Desk { owner: self.owner.clone(), free: slots.len(), starts: Vec::new() };
             let op = make(self.clone(), desk);
-            match self.store.write(op).await {
+            let done = self.store.write(op).await;
+            match done.and_then(|done| Ok(failpoint::pass("start.after_commit").map(|()| done)?)) {
                 Ok((value, starts)) => {
-                    failpoint!("start.after_commit");
                     let spare = slots.split_off(starts.len().min(slots.len()));
                     starts.into_iter().zip(slots).for_each(|(start, slot)| self.begin(start, slot));
                     // Without a spare slot something may have been queued.

@@ -1,8 +1,17 @@
-//! Named places where a test build dies or hangs. Compiled away
-//! without the feature `failpoints`.
+//! Named places where a test build dies, hangs, fails or loses an answer.
+//! Nothing of it is left without the feature `failpoints`.
 //!
-//! `TOOLYARD_FAILPOINT=append.after_commit:kill:3` kills the process with
-//! SIGKILL at the third time it comes by; `hang` stops it there for ever.
+//! `TOOLYARD_FAILPOINT=append.after_commit:kill:3` does it once, at the third
+//! time the process comes by. The deeds:
+//!
+//! | deed | what happens | where |
+//! |---|---|---|
+//! | `kill` | the process dies by SIGKILL | everywhere |
+//! | `hang` | its thread stands still for ever | everywhere |
+//! | `error` | the operation is refused before it takes effect | before a commit or a call |
+//! | `lost_reply` | it has taken effect, but its caller hears "unavailable" | after a commit |
+
+use crate::error::StoreError;
 
 /// All names, for tests that walk them. A name that is hit and not listed
 /// here ends the process with a message, so the list cannot go stale.
@@ -21,7 +30,6 @@ pub const NAMES: &[&str] = &[
     "tool.before_outcome_commit",
     "submit.before_commit",
     "submit.after_commit",
-    "submit.before_response",
     "pause.after_commit",
     "expiry.after_commit",
     "cancel.after_commit",
@@ -29,14 +37,32 @@ pub const NAMES: &[&str] = &[
     "finish.after_commit",
     "release.after_commit",
     "renew.before",
-    "idempotency.after_commit",
     "group.mid_savepoint",
     "group.before_commit",
     "group.after_commit",
     "migrate.mid",
 ];
 
-/// Marks a place. Does nothing without the feature.
+/// Why a deed cannot be done at a place, or nothing if it can.
+pub fn objection(name: &str, deed: &str) -> Option<String> {
+    if !NAMES.contains(&name) {
+        return Some(format!("there is no failpoint {name}"));
+    }
+    let after_commit = name.ends_with(".after_commit");
+    match deed {
+        "kill" | "hang" => None,
+        "error" if name.ends_with(".before_commit") || name == "model.before_call" => None,
+        "error" if after_commit => {
+            Some(format!("{name} cannot fail: the commit is done, only its answer can be lost (lost_reply)"))
+        }
+        "error" => Some(format!("{name} cannot fail: nothing is asked of the database or a vendor there")),
+        "lost_reply" if after_commit => None,
+        "lost_reply" => Some(format!("{name} has no answer to lose: nothing has been committed there")),
+        other => Some(format!("there is no deed {other}: it is kill, hang, error or lost_reply")),
+    }
+}
+
+/// Marks a place where the process can die or hang. Does nothing without the feature.
 #[macro_export]
 macro_rules! failpoint {
     ($name:literal) => {
@@ -45,18 +71,28 @@ macro_rules! failpoint {
     };
 }
 
+/// Marks a place that can also fail, or lose the answer of what was done.
+#[cfg(not(feature = "failpoints"))]
+#[inline(always)]
+pub fn pass(_: &'static str) -> Result<(), StoreError> {
+    Ok(())
+}
+
 #[cfg(feature = "failpoints")]
-pub use active::reach;
+pub use active::{pass, reach};
 
 #[cfg(feature = "failpoints")]
 mod active {
-    use std::collections::HashMap;
-    use std::sync::{Mutex, OnceLock, PoisonError};
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::{NAMES, StoreError, objection};
 
     struct Plan {
         name: String,
         deed: String,
         nth: u32,
+        passed: AtomicU32,
     }
 
     fn plan() -> Option<&'static Plan> {
@@ -64,45 +100,62 @@ mod active {
         PLAN.get_or_init(|| {
             let text = std::env::var("TOOLYARD_FAILPOINT").ok()?;
             let mut words = text.split(':');
-            let name = words.next()?.to_owned();
+            let name = words.next().unwrap_or_default().to_owned();
             let deed = words.next().unwrap_or("kill").to_owned();
-            let nth = words.next().and_then(|n| n.parse().ok()).unwrap_or(1);
-            Some(Plan { name, deed, nth })
+            let nth = words.next().unwrap_or("1").parse().unwrap_or(0);
+            let number = (nth == 0 || words.next().is_some())
+                .then(|| format!("{text} is not name:deed:number, with a number from 1 on"));
+            if let Some(why) = objection(&name, &deed).or(number) {
+                refuse(&why);
+            }
+            Some(Plan { name, deed, nth, passed: AtomicU32::new(0) })
         })
         .as_ref()
     }
 
-    fn hit(name: &str) -> Option<&'static Plan> {
-        static COUNTS: OnceLock<Mutex<HashMap<String, u32>>> = OnceLock::new();
-        let plan = plan()?;
-        if plan.name != name {
-            return None;
-        }
-        let counts = COUNTS.get_or_init(Mutex::default);
-        let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(name.to_owned()).or_default();
-        *count += 1;
-        (*count == plan.nth).then_some(plan)
+    /// A plan that cannot be carried out would make a test that proves nothing.
+    fn refuse(why: &str) -> ! {
+        eprintln!("TOOLYARD_FAILPOINT: {why}");
+        std::process::exit(70);
     }
 
-    /// Comes by a place: dies or hangs there if the plan says so.
-    pub fn reach(name: &str) {
-        if !super::NAMES.contains(&name) {
-            eprintln!("failpoint {name} is not in the list");
-            std::process::exit(70);
+    /// The deed to be done here and now. Says so, for tests that count.
+    fn due(name: &str) -> Option<&'static str> {
+        if !NAMES.contains(&name) {
+            refuse(&format!("there is no failpoint {name}"));
         }
-        match hit(name).map(|p| p.deed.as_str()) {
+        let plan = plan().filter(|p| p.name == name)?;
+        if plan.passed.fetch_add(1, Ordering::SeqCst) + 1 != plan.nth {
+            return None;
+        }
+        eprintln!("failpoint {name}: {}", plan.deed);
+        Some(&plan.deed)
+    }
+
+    fn stand_still() -> ! {
+        loop {
+            std::thread::park();
+        }
+    }
+
+    /// Comes by a place that can also fail.
+    pub fn pass(name: &'static str) -> Result<(), StoreError> {
+        match due(name) {
             Some("kill") => {
                 let me = rustix::process::getpid();
                 let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
-                loop {
-                    std::thread::park();
-                }
+                stand_still()
             }
-            Some("hang") => loop {
-                std::thread::park();
-            },
-            Some(_) | None => {}
+            Some("hang") => stand_still(),
+            Some(deed) => Err(StoreError::Unavailable(format!("failpoint {name}: {deed}").into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Comes by a place where the process can only die or hang.
+    pub fn reach(name: &'static str) {
+        if pass(name).is_err() {
+            refuse(&format!("{name} cannot fail where it stands"));
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod failpoint;
 mod feed;
 mod migrate;
 mod so_far;
+mod steady;
 mod store;
 mod tx;
 

@@ -52,7 +52,7 @@ pub struct Store {
 
 impl Store {
     pub async fn open(settings: &Settings) -> Result<Self, OpenError> {
-        Self::open_with_clock(settings, Arc::new(SystemClock)).await
+        Self::open_with_clock(settings, Arc::new(SystemClock::default())).await
     }
 
     /// As `open`, with a clock of the caller's. PostgreSQL keeps its own time.

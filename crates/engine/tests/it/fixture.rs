@@ -169,6 +169,7 @@ pub(crate) fn created(run: RunId, limits: RunLimits) -> RunCreated {
         answerers: Guarded::Hidden,
         by: Guarded::Hidden,
         metadata: Guarded::Hidden,
+        model: Guarded::Hidden,
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(bug: Bug) -> Self {
-        let limits = RunLimits { max_steps: 4, run_steps: 12, tool_failures: 3 };
+        let limits = RunLimits { max_steps: 4, run_steps: 12, tool_failures: 3, ..RunLimits::default() };
         Self {
             story: Story::queued(limits),
             bug,

@@ -60,12 +60,12 @@ impl Runtime {
                 let woken = super::append(tx, &row, events, open - 1, owner.as_ref()).await?;
                 let who = who(&caller);
                 audit::write(tx, &row.tenant, &who, "wait.answered", wait.as_str(), None).await?;
-                failpoint!("submit.before_commit");
+                failpoint::pass("submit.before_commit")?;
                 Ok(((), woken))
             })
         })
         .await?;
-        failpoint!("submit.after_commit");
+        failpoint::pass("submit.after_commit").map_err(Refused::from)?;
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use toolyard_protocol::{ApiError, Guarded, RunId};
 use toolyard_store::{failpoint, runs};
 
 use super::Caller;
+use crate::refused::Refused;
 use crate::runtime::Runtime;
 
 impl Runtime {
@@ -32,7 +33,7 @@ impl Runtime {
             })
         })
         .await?;
-        failpoint!("cancel.after_commit");
+        failpoint::pass("cancel.after_commit").map_err(Refused::from)?;
         Ok(())
     }
 }

@@ -47,12 +47,12 @@ impl Runtime {
                     let row = runs::lock(tx, &caller.tenant, &run).await?;
                     let row = row.ok_or_else(|| ApiError::not_found("Run"))?;
                     let taken = take(tx, &row, &caller, results, owner.as_ref()).await?;
-                    failpoint!("submit.before_commit");
+                    failpoint::pass("submit.before_commit")?;
                     Ok(taken)
                 })
             })
             .await?;
-        failpoint!("submit.after_commit");
+        failpoint::pass("submit.after_commit").map_err(Refused::from)?;
         Ok(taken)
     }
 }

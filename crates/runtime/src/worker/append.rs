@@ -74,8 +74,6 @@ impl Worker {
             let mut next = self.run.clone();
             events.iter().for_each(|e| next.fold(e));
             let commit = self.commit_of(&next, events.into(), blobs.clone());
-            let kind = Kind::of(&commit);
-            kind.before();
             match self.append(commit).await {
                 Ok((seq, at)) => {
                     self.run = next;
@@ -83,7 +81,6 @@ impl Worker {
                     self.clock.saw(at);
                     self.first_open_turn = self.run.turn();
                     self.released = self.run.is_finished() || self.run.is_parked();
-                    kind.after();
                     return Ok(());
                 }
                 Err(AppendError::Conflict { .. }) => {
@@ -148,6 +145,8 @@ impl Worker {
     }
 
     async fn append(&mut self, commit: Commit) -> Result<(i64, Timestamp), AppendError> {
+        let kind = Kind::of(&commit);
+        kind.before()?;
         let (tenant, run, owner) = (self.tenant.clone(), self.id.clone(), self.rt.owner.clone());
         let (epoch, expected) = (self.epoch, self.seq);
         let created = self.run.created().or_else(|| commit.events.iter().find_map(created_in));
@@ -197,6 +196,7 @@ impl Worker {
                 })
             })
             .await?;
+        kind.after()?;
         Ok((done.seq, done.at))
     }
 
@@ -222,7 +222,7 @@ impl Worker {
             .store
             .write(move |tx| Box::pin(async move { runs::hand_back(tx, &tenant, &run, epoch, &owner).await }))
             .await?;
-        failpoint!("release.after_commit");
+        failpoint::pass("release.after_commit")?;
         Ok(())
     }
 }
@@ -259,7 +259,7 @@ fn step_parts(step: &Arc<toolyard_engine::Step>) -> Vec<Part> {
     parts
 }
 
-/// What an append means, for the named places where tests kill the process.
+/// What an append means, for the named places where tests break it.
 #[derive(Clone, Copy)]
 enum Kind {
     Finish,
@@ -275,22 +275,19 @@ impl Kind {
             _ => Self::Other,
         }
     }
-    fn before(self) {
-        failpoint!("append.before_commit");
-        if matches!(self, Self::Finish) {
-            failpoint!("finish.before_commit");
+    fn before(self) -> Result<(), StoreError> {
+        failpoint::pass("append.before_commit")?;
+        match self {
+            Self::Finish => failpoint::pass("finish.before_commit"),
+            Self::Pause | Self::Other => Ok(()),
         }
     }
-    fn after(self) {
-        failpoint!("append.after_commit");
+    fn after(self) -> Result<(), StoreError> {
+        failpoint::pass("append.after_commit")?;
         match self {
-            Self::Finish => {
-                failpoint!("finish.after_commit");
-            }
-            Self::Pause => {
-                failpoint!("pause.after_commit");
-            }
-            Self::Other => {}
+            Self::Finish => failpoint::pass("finish.after_commit"),
+            Self::Pause => failpoint::pass("pause.after_commit"),
+            Self::Other => Ok(()),
         }
     }
 }

@@ -163,7 +163,10 @@ impl Worker {
             // The run may be over, or must stop: what is due is asked again.
             Fitted::Again => return Ok(()),
         };
-        failpoint!("model.before_call");
+        if let Err(refused) = failpoint::pass("model.before_call") {
+            let (text, detail) = ("The model provider cannot be reached", refused.to_string());
+            return self.fail(ErrorCode::ModelFailed, text, detail).await;
+        }
         let created = self.run.created();
         let audience = Audience {
             feed: self.rt.store.feed().clone(),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::database::Database;
+use crate::listener::Listener;
 
 const SECRET: &str = "sk_kill_0123456789abcdef";
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -13,6 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Gateway<'d> {
     database: &'d Database,
     child: Child,
+    env: Vec<(String, String)>,
     url: Option<String>,
     client: reqwest::Client,
     pub(crate) deaths: u32,
@@ -20,8 +22,15 @@ pub(crate) struct Gateway<'d> {
 
 impl<'d> Gateway<'d> {
     pub(crate) fn start(database: &'d Database, failpoint: Option<&str>) -> Self {
+        let armed = failpoint.map(|place| ("TOOLYARD_FAILPOINT".to_owned(), place.to_owned()));
+        Self::start_with(database, armed.into_iter().collect())
+    }
+
+    /// With variables of its own. One that replaces it after a death has them
+    /// too, except the failpoint.
+    pub(crate) fn start_with(database: &'d Database, env: Vec<(String, String)>) -> Self {
         let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
-        Self { database, child: spawn(database, failpoint), url: None, client, deaths: 0 }
+        Self { database, child: spawn(database, &env), env, url: None, client, deaths: 0 }
     }
 
     /// Stops it kindly.
@@ -41,33 +50,35 @@ impl<'d> Gateway<'d> {
         let started = Instant::now();
         loop {
             assert!(started.elapsed() < PATIENCE, "{method} {path} was never answered\n{}", self.log());
-            let Some(url) = self.find_url() else { continue };
-            let mut request = self
-                .client
-                .request(method.parse().unwrap(), format!("{url}{path}"))
-                .header("x-secret-key", SECRET);
-            if let Some(body) = body {
-                request = request.json(body);
-            }
-            if let Some(key) = key {
-                request = request.header("idempotency-key", key);
-            }
-            let answer = match request.send().await {
-                Ok(response) => {
-                    let status = response.status().as_u16();
-                    response.bytes().await.ok().map(|bytes| (status, bytes))
-                }
-                Err(_) => None,
-            };
-            match answer {
+            match self.once(method, path, body, key).await {
                 // 503 says "try again", as a client would.
-                Some((503, _)) => pause(),
-                Some((status, bytes)) => {
-                    return (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null));
-                }
-                None => pause(),
+                Some((503, _)) | None => pause(),
+                Some(answer) => return answer,
             }
         }
+    }
+
+    /// Sends a request once, if the gateway is there.
+    pub(crate) async fn once(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        key: Option<&str>,
+    ) -> Option<(u16, Value)> {
+        let url = self.find_url()?;
+        let request = self.client.request(method.parse().unwrap(), format!("{url}{path}"));
+        let mut request = request.header("x-secret-key", SECRET);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        let response = request.send().await.ok()?;
+        let status = response.status().as_u16();
+        let bytes = response.bytes().await.ok()?;
+        Some((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
     }
 
     pub(crate) async fn post(&mut self, path: &str, body: Value) -> Value {
@@ -83,13 +94,40 @@ impl<'d> Gateway<'d> {
         answer
     }
 
+    /// Follows a stream from here on.
+    pub(crate) async fn listen(&mut self, path: &str) -> Listener {
+        let started = Instant::now();
+        loop {
+            assert!(started.elapsed() < PATIENCE, "{path} cannot be followed\n{}", self.log());
+            let Some(url) = self.find_url() else { continue };
+            let request = self.client.get(format!("{url}{path}")).header("x-secret-key", SECRET);
+            match request.send().await {
+                Ok(response) if response.status() == 200 => return Listener::on(response),
+                Ok(_) | Err(_) => pause(),
+            }
+        }
+    }
+
+    /// Waits until it ends by itself: its exit code, and what it said.
+    pub(crate) fn outlived(mut self) -> (Option<i32>, String) {
+        let started = Instant::now();
+        loop {
+            assert!(started.elapsed() < PATIENCE, "it does not end\n{}", self.log());
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return (status.code(), self.log());
+            }
+            pause();
+        }
+    }
+
     /// Where it listens. A dead one is replaced by one without a failpoint.
     fn find_url(&mut self) -> Option<String> {
         if let Some(status) = self.child.try_wait().unwrap() {
             assert!(!status.success(), "it ended by itself: {}", self.log());
             self.deaths += 1;
             self.url = None;
-            self.child = spawn(self.database, None);
+            self.env.retain(|(name, _)| name != "TOOLYARD_FAILPOINT");
+            self.child = spawn(self.database, &self.env);
         }
         if self.url.is_none() {
             let file = self.database.folder.path().join("gateway.json");
@@ -119,9 +157,14 @@ fn pause() {
     std::thread::park_timeout(Duration::from_millis(5));
 }
 
+/// Removes this process's link to the binary.
+pub(crate) fn forget_binary() {
+    let _ = std::fs::remove_file(binary());
+}
+
 /// The binary as it is when the test starts: a build that goes on meanwhile
 /// must not swap it.
-pub(crate) fn binary() -> &'static std::path::Path {
+fn binary() -> &'static std::path::Path {
     static OWN: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
     OWN.get_or_init(|| {
         let built = std::path::Path::new(env!("CARGO_BIN_EXE_toolyard"));
@@ -131,7 +174,7 @@ pub(crate) fn binary() -> &'static std::path::Path {
     })
 }
 
-fn spawn(database: &Database, failpoint: Option<&str>) -> Child {
+fn spawn(database: &Database, env: &[(String, String)]) -> Child {
     let data = database.folder.path();
     let log = std::fs::OpenOptions::new().create(true).append(true).open(data.join("log.txt")).unwrap();
     let mut command = Command::new(binary());
@@ -151,8 +194,5 @@ fn spawn(database: &Database, failpoint: Option<&str>) -> Child {
     if let Some(url) = &database.url {
         command.env("TOOLYARD_DATABASE_URL", url);
     }
-    if let Some(failpoint) = failpoint {
-        command.env("TOOLYARD_FAILPOINT", failpoint);
-    }
-    command.spawn().unwrap()
+    command.envs(env.iter().map(|(name, value)| (name, value))).spawn().unwrap()
 }

@@ -10,6 +10,8 @@ use crate::gateway::Gateway;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Story {
     Text,
+    /// Text that takes long enough to be heard word by word.
+    Spoken,
     ClientTool,
     GatewayTool,
     Approval,
@@ -24,12 +26,17 @@ pub(crate) struct Ended {
     pub(crate) open_waits: usize,
     /// One line per execution of the recorder tool: its call id first.
     pub(crate) recorded: Vec<String>,
+    /// What a reader of the space heard: name and data.
+    pub(crate) heard: Vec<(String, Value)>,
+    /// What the gateways wrote to their error output.
+    pub(crate) log: String,
 }
 
 impl Story {
     fn says(self) -> &'static str {
         match self {
             Self::Text => "say all is well",
+            Self::Spoken => "slow 3\nsay all is well",
             Self::ClientTool => "call read_screen {\"area\":\"top\"}",
             Self::GatewayTool => "call record {\"what\":\"this\"}",
             Self::Approval => "call approve_record {\"what\":\"that\"}",
@@ -38,10 +45,23 @@ impl Story {
 
     /// Runs the story on a world that is set up, with one place armed.
     pub(crate) async fn run(self, world: &World, failpoint: Option<&str>) -> Ended {
+        self.tell(world, failpoint, false).await
+    }
+
+    /// As `run`, with a reader of the space from the beginning.
+    pub(crate) async fn run_heard(self, world: &World, failpoint: &str) -> Ended {
+        self.tell(world, Some(failpoint), true).await
+    }
+
+    async fn tell(self, world: &World, failpoint: Option<&str>, hears: bool) -> Ended {
         let database = world.database.copy();
         let (space, ada) = (world.next_space(), &world.ada);
         let file = database.folder.path().join(RECORDED);
         let mut gateway = Gateway::start(&database, failpoint);
+        let listener = match hears {
+            true => Some(gateway.listen(&format!("/api/smart-spaces/{space}/stream")).await),
+            false => None,
+        };
         let message = json!({"entityId": ada, "content": self.says()});
         let posted = gateway.post(&format!("/api/smart-spaces/{space}/messages"), message).await;
         let run = posted["runs"][0]["runId"].as_str().unwrap().to_owned();
@@ -53,8 +73,14 @@ impl Story {
         let waits = gateway.get(&format!("/api/waits?runId={run}")).await;
         let list = |value: &Value, name: &str| value[name].as_array().unwrap().clone();
         let recorded = std::fs::read_to_string(&file).unwrap_or_default();
+        let heard = match listener {
+            Some(listener) => listener.until_the_end().await,
+            None => Vec::new(),
+        };
         let ended = Ended {
             deaths: gateway.deaths,
+            heard,
+            log: gateway.log(),
             events: list(&events, "events"),
             runs: list(&runs, "runs"),
             messages: list(&messages, "messages"),
@@ -74,16 +100,20 @@ const RECORDED: &str = "recorded.txt";
 
 /// An agent, a person and a space: what comes before each story.
 pub(crate) struct World {
-    database: Database,
-    spaces: Vec<String>,
+    pub(crate) database: Database,
+    pub(crate) spaces: Vec<String>,
     used: AtomicUsize,
-    ada: String,
+    pub(crate) ada: String,
 }
 
 impl World {
     pub(crate) async fn new(database: Database) -> Self {
-        let mut gateway = Gateway::start(&database, None);
         let count = if database.url.is_some() { STORIES } else { 1 };
+        Self::with_spaces(database, count).await
+    }
+
+    pub(crate) async fn with_spaces(database: Database, count: usize) -> Self {
+        let mut gateway = Gateway::start(&database, None);
         let (spaces, ada) = set_up(&mut gateway, count).await;
         gateway.stop();
         Self { database, spaces, used: AtomicUsize::new(0), ada }
@@ -104,6 +134,7 @@ async fn set_up(gateway: &mut Gateway<'_>, spaces: usize) -> (Vec<String>, Strin
             {"name": "read_screen", "description": "On a client"},
             {"name": "record", "executionType": "recorder", "execution": {"file": RECORDED}},
             {"name": "approve_record", "executionType": "recorder", "execution": {"file": RECORDED}, "approval": "ask"},
+            {"name": "rest", "executionType": "waiting", "execution": {}},
         ],
     });
     gateway.post("/api/agents", json!({"config": config})).await;

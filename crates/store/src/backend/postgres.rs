@@ -85,9 +85,9 @@ impl Postgres {
         for news in &touched {
             notify(&mut tx, news).await?;
         }
-        crate::failpoint!("group.before_commit");
+        crate::failpoint::pass("group.before_commit")?;
         transaction.commit().await.map_err(StoreError::from)?;
-        crate::failpoint!("group.after_commit");
+        crate::failpoint::pass("group.after_commit")?;
         self.feed.publish(&touched);
         Ok(value)
     }

@@ -65,6 +65,7 @@ impl Sqlite {
         let open = || connect(&path);
         let mut first = open()?;
         crate::migrate::sqlite(&mut first)?;
+        let clock = crate::steady::steady(clock, &first).map_err(failed(&path))?;
         let (writer, writing) = spawn_writer(first, clock.clone(), feed)?;
         let idle = (0..READERS).map(|_| open()).collect::<Result<Vec<_>, _>>()?;
         let free = Semaphore::new(idle.len());
@@ -165,18 +166,20 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
 
 #[expect(clippy::disallowed_methods, reason = "the one place that opens SQLite")]
 fn connect(path: &Path) -> Result<Connection, OpenError> {
-    let failed =
-        |e: rusqlite::Error| OpenError::Database { what: path.display().to_string(), why: e.to_string() };
-    let conn = Connection::open(path).map_err(failed)?;
-    conn.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
+    let conn = Connection::open(path).map_err(failed(path))?;
+    conn.busy_timeout(Duration::from_secs(5)).map_err(failed(path))?;
     conn.set_prepared_statement_cache_capacity(256);
     // Plans never depend on bound values. Without this SQLite compiles a cached
     // statement anew whenever a LIMIT or a bound differs from the last one.
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed(path))?;
     // FULL: an acknowledged event survives a power cut.
     conn.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;")
-        .map_err(failed)?;
+        .map_err(failed(path))?;
     Ok(conn)
+}
+
+fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> OpenError {
+    move |e| OpenError::Database { what: path.display().to_string(), why: e.to_string() }
 }
 
 /// Copies the database of a folder into a new file, also while a gateway
@@ -218,6 +221,8 @@ fn spawn_writer(
                 }
             }
             last = group.len();
+            #[cfg(feature = "failpoints")]
+            super::room::bound(&conn);
             commit_group(&mut conn, &mut group, clock.now(), &feed);
         }
     });
@@ -244,15 +249,17 @@ fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, fee
                 return Err(StoreError::Full("the transaction was ended by the database".into()));
             }
         }
-        crate::failpoint!("group.before_commit");
+        crate::failpoint::pass("group.before_commit")?;
         Ok(run(conn, "COMMIT")?)
     });
-    crate::failpoint!("group.after_commit");
     match outcome {
         Ok(()) => {
+            // An answer can be lost between here and its caller, news cannot.
+            let lost = crate::failpoint::pass("group.after_commit").err().map(|e| e.to_string());
             for done in ran {
                 feed.publish(&done.touched);
-                (done.reply)(Ok(()));
+                let answer = lost.clone().map_or(Ok(()), |why| Err(StoreError::Unavailable(why.into())));
+                (done.reply)(answer);
             }
         }
         Err(why) => {

@@ -25,6 +25,7 @@ mod server;
 mod sqlite_clock;
 mod sqlite_folder;
 mod sqlite_group;
+mod sqlite_steps;
 mod tenants;
 mod world;
 
