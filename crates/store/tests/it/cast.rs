@@ -108,6 +108,7 @@ pub(crate) fn created(run: &NewRun) -> Event {
         answerers: Guarded::Shown(Answerers::Trigger),
         by: Guarded::Shown(Actor::Gateway {}),
         metadata: Guarded::Hidden,
+        model: Guarded::Hidden,
     }
     .into()
 }

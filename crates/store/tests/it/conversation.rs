@@ -119,7 +119,7 @@ pub(crate) async fn history_is_one_branch_up_to_a_position(home: &Home) {
     }
     let history = async |branch: &BranchId, up_to: i64| {
         let rows = tx!(home, read, [tenant, space, branch], |tx| messages::history(
-            tx, &tenant, &space, &branch, up_to
+            tx, &tenant, &space, &branch, 0, up_to
         )
         .await);
         rows.into_iter().map(|m| m.seq).collect::<Vec<_>>()

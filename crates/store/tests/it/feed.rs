@@ -67,7 +67,7 @@ pub(crate) async fn deltas_reach_readers_of_the_run_and_its_space(home: &Home) {
     for ear in [&mut of_run, &mut of_space] {
         assert_eq!(missed(ear), [], "nothing was missed at the start");
         for expected in &sent {
-            assert_eq!(*ear.deltas.recv().await.unwrap(), [expected.clone()]);
+            assert_eq!(*ear.deltas.recv().await.unwrap(), *std::slice::from_ref(expected));
         }
         assert!(ear.deltas.is_empty());
     }

@@ -35,7 +35,7 @@ pub(crate) async fn events_and_messages_share_one_row_of_positions(home: &Home) 
         Ok((
             log::read_space(tx, &tenant, &space, 0, 100).await?,
             messages::page(tx, &tenant, &space, None, None, 100).await?,
-            messages::history(tx, &tenant, &space, &BranchId::main(), 4).await?,
+            messages::history(tx, &tenant, &space, &BranchId::main(), 0, 4).await?,
             spaces::get(tx, &tenant, &space).await?.unwrap().last_pos,
         ))
     });
