@@ -285,8 +285,7 @@ fn a_plain_request_has_no_field_too_many_and_structured_output_is_text() {
     assert_eq!(encode(Request::default()).body, nothing);
     let output = OutputSchema { name: "answer".into(), schema: json!({ "type": "object" }), strict: true };
     let body = encode(Request { output: Some(output), ..asking("hi") }).body;
-    let schema =
-        json!({ "name": "answer", "schema": "{\"additionalProperties\":false,\"properties\":{},\"type\":\"object\"}" });
+    let schema = json!({ "name": "answer", "schema": "{\"additionalProperties\":false,\"properties\":{},\"type\":\"object\"}" });
     let format = json!({ "type": "json_schema", "structure": { "jsonSchema": schema } });
     assert_eq!(body["outputConfig"], json!({ "textFormat": format }));
 }
