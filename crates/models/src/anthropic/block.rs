@@ -110,8 +110,10 @@ impl Block {
                 out.push(Chunk::ToolCall { index, name, args_text: args, vendor_id: id, metadata });
             }
             Self::Opaque { mut block, input } => {
+                // What is no block cannot go back as one.
+                let Some(fields) = block.as_object_mut() else { return };
                 if let Ok(input @ Value::Object(_)) = serde_json::from_str(&input) {
-                    block["input"] = input;
+                    fields.insert("input".to_owned(), input);
                 }
                 let value = json!({ WIRE: block });
                 let hidden = value[WIRE]["type"] == "redacted_thinking";

@@ -86,8 +86,9 @@ impl<D: Decode> Session<D> {
                 Chunk::ToolInputStart { name, .. } | Chunk::ToolCall { name, .. } => {
                     *name = names.given(name).to_owned();
                 }
-                Chunk::Metadata { value } if !self.ask.left_out.is_empty() => {
-                    value["toolsLeftOut"] = told(&std::mem::take(&mut self.ask.left_out));
+                Chunk::Metadata { value: Value::Object(facts) } if !self.ask.left_out.is_empty() => {
+                    let left_out = std::mem::take(&mut self.ask.left_out);
+                    facts.insert("toolsLeftOut".to_owned(), told(&left_out));
                 }
                 Chunk::Finish { .. } if !self.ask.left_out.is_empty() => {
                     let value = json!({ "toolsLeftOut": told(&std::mem::take(&mut self.ask.left_out)) });

@@ -181,3 +181,23 @@ fn a_refusal_says_what_the_caller_can_do() {
     let wrong = refused(400, "invalid_request_error", "tools.0: bad");
     assert!(matches!(wrong, ModelError::RequestRefused { status: 400, .. }));
 }
+
+#[test]
+fn s6_odd_shapes_are_skipped_and_never_a_panic() {
+    let odd = [json!("text"), json!(5), json!([]), Value::Null, json!({}), json!({ "type": 7 })];
+    for block in odd {
+        let start = json!({ "type": "content_block_start", "index": 0, "content_block": block });
+        let delta = json!({ "type": "content_block_delta", "index": 0,
+            "delta": { "type": "input_json_delta", "partial_json": "{}" } });
+        let stop = json!({ "type": "content_block_stop", "index": 0 });
+        let end = json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" } });
+        let stray = json!({ "type": "content_block_delta", "index": 9, "delta": { "text": "nowhere" } });
+        let events: String =
+            [start, delta, stop, stray, end].iter().map(|event| format!("data: {event}\n\n")).collect();
+        let outcome = storm::decode::<Decoder>([events.as_bytes()]);
+        assert_eq!(
+            (outcome.error, outcome.chunks.last()),
+            (None, Some(&Chunk::Finish { reason: FinishReason::Stop }))
+        );
+    }
+}
