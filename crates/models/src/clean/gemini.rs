@@ -276,5 +276,7 @@ fn nullable_if(nullable: bool, mut schema: Value) -> Value {
 
 /// The wire has no schema for every value; this is the widest.
 fn anything() -> Value {
-    json!({ "anyOf": [{ "type": "string" }, { "type": "number" }, { "type": "boolean" }, { "type": "object" }] })
+    let list = json!({ "type": "array", "items": { "type": "string" } });
+    let kinds = ["string", "number", "boolean", "object"].map(|kind| json!({ "type": kind }));
+    json!({ "anyOf": kinds.into_iter().chain([list]).collect::<Vec<_>>() })
 }

@@ -201,7 +201,8 @@ fn h4_gemini_forms_of_nullable_enums_and_tuples() {
     assert_eq!(
         property(json!({ "type": "array" })),
         json!({ "type": "array", "items": { "anyOf": [
-            { "type": "string" }, { "type": "number" }, { "type": "boolean" }, { "type": "object" }] } })
+            { "type": "string" }, { "type": "number" }, { "type": "boolean" }, { "type": "object" },
+            { "type": "array", "items": { "type": "string" } }] } })
     );
     assert_eq!(
         property(json!({ "type": "string", "format": "uri" })),
