@@ -13,11 +13,11 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use toolyard_models::embed::Batch;
 use toolyard_models::images::Paint;
-use toolyard_models::{Chunk, EmbedRequest, ImageRequest, Purpose, embed, images};
+use toolyard_models::{ChatTurn, Chunk, EmbedRequest, ImageRequest, Purpose, Request, embed, images};
 
 use crate::corpus::corpus;
 use crate::fixtures::Outcome;
-use crate::vendors::{VENDORS, error_word, folder};
+use crate::vendors::{VENDORS, error_word, folder, remembered};
 
 /// The Python with the vendors' packages, or a printed word that there is none.
 fn python() -> Option<PathBuf> {
@@ -92,6 +92,23 @@ fn s6_u17_u19_replies_of_the_vendors_own_types_are_read_as_they_are_meant() {
             let reply = vendor.reply(&story);
             assert!(reply.ends_once(), "{} {story}: {reply:?}", vendor.name);
             assert_eq!(found(&reply, &meant), ours(meant), "{} {story}", vendor.name);
+        }
+    }
+}
+
+#[test]
+fn c5_a_signed_thought_goes_back_to_its_own_vendor_and_to_no_other() {
+    const SIGNATURE: &str = "c2lnbmF0dXJlLTE=";
+    for speaker in VENDORS {
+        for vendor in VENDORS {
+            let mut turns = vec![ChatTurn::user("Think")];
+            turns.extend(remembered(&speaker.reply("reasoning")));
+            turns.push(ChatTurn::user("Go on"));
+            let request = Request { model: vendor.models[0].into(), turns, ..Request::default() };
+            let body = (vendor.encode)(request).body.to_string();
+            // Chat completions sign nothing.
+            let own = vendor.name == speaker.name && vendor.name != "openai-chat";
+            assert_eq!(body.contains(SIGNATURE), own, "{} to {}: {body}", speaker.name, vendor.name);
         }
     }
 }
