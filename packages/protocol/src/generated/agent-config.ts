@@ -2,9 +2,12 @@
 
 import type {
   AgentSection,
+  BudgetSection,
+  ContextSection,
   LoopSection,
   McpSection,
   ModelSection,
+  OutputSection,
   PermissionSection,
   RuntimeSection,
   ToolConfig,
@@ -22,4 +25,10 @@ export type AgentConfig = {
   mcp?: McpSection;
   permissions?: PermissionSection;
   runtime?: RuntimeSection;
+  /** What the model reads when a conversation grows long. */
+  context?: ContextSection;
+  /** The form that replies must have. */
+  output?: OutputSection;
+  /** What runs may use up. */
+  budget?: BudgetSection;
 };

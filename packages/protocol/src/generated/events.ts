@@ -87,6 +87,8 @@ export type RunCreatedEvent = {
   answerers?: Answerers;
   by?: Actor;
   metadata?: JsonValue;
+  /** The model that was asked for instead of the agent's own. */
+  model?: string;
 };
 
 export type RunStartedEvent = {
@@ -113,6 +115,10 @@ export type ModelRepliedEvent = {
   showReasoning: boolean;
   calls: Array<ReplyCall>;
   usage: Usage;
+  /** What it cost, in millionths of a dollar, if the price is known. */
+  cost?: number;
+  /** Who answered: provider and model. */
+  model?: string;
   finish: FinishReason;
   /** Cut short by a cancel or an interrupt. */
   partial: boolean;
@@ -282,6 +288,9 @@ export type HistoryCompactedEvent = {
   type: "HistoryCompacted";
   upTo: number;
   summary?: string;
+  /** What the summary took. */
+  usage: Usage;
+  cost?: number;
 };
 
 export type PluginEmittedEvent = {

@@ -142,6 +142,7 @@ export type RunCreatedFrame = {
   answerers?: Answerers;
   by?: Actor;
   metadata?: JsonValue;
+  model?: string;
 };
 
 /**
@@ -186,6 +187,8 @@ export type MessageAssistantFrame = {
   finishReason: FinishReason;
   showReasoning: boolean;
   partial: boolean;
+  cost?: number;
+  model?: string;
   providerMetadata?: JsonValue;
 };
 
@@ -448,7 +451,9 @@ export type HistoryCompactedFrame = {
   ts: string;
   smartSpaceId?: string;
   upTo: number;
+  usage: Usage;
   summary?: string;
+  cost?: number;
 };
 
 /**

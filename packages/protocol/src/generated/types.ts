@@ -17,6 +17,15 @@ export type Actor =
   };
 
 /**
+ * The budget of all runs of an agent in one day or month (UTC).
+ */
+export type AgentBudget = {
+  maxTokens?: number;
+  maxCostUsd?: number;
+  per?: Period;
+};
+
+/**
  * An agent's name: part of URLs on several dialects.
  */
 export type AgentName = string;
@@ -81,6 +90,16 @@ export type BlobRef = {
 export type BranchId = string;
 
 /**
+ * What one run may use, and what all runs of the agent may.
+ */
+export type BudgetSection = {
+  maxTokens?: number;
+  /** Needs a price of the model. */
+  maxCostUsd?: number;
+  agent?: AgentBudget;
+};
+
+/**
  * One request to run a tool. Minted here: vendors repeat or omit theirs.
  */
 export type CallId = string;
@@ -105,6 +124,18 @@ export type ClientId = string;
  * Where a client tool runs, as its configuration calls it (row G36).
  */
 export type ClientTarget = "client" | "external";
+
+/**
+ * What happens when the conversation outgrows the model.
+ */
+export type ContextSection = {
+  /** Tokens that the model reads at most. Missing means what the gateway */
+  /** knows of the model. */
+  maxInputTokens?: number;
+  /** The last messages stay word for word. Missing means 10. */
+  keepLast?: number;
+  whenFull?: WhenFull;
+};
 
 /**
  * The answer to a wait.
@@ -224,9 +255,12 @@ export type MessageView = {
 export type ModelApi = "default" | "responses" | "chat" | "completion";
 
 export type ModelSection = {
-  /** A configured provider, or one of the built-in names. */
-  provider: string;
+  /** A configured provider. Missing means that `name` is one of the */
+  /** gateway's models, or `provider/model`. */
+  provider?: string;
   name: string;
+  /** Models that take over when this one is out of order. */
+  fallback?: Array<string>;
   api?: ModelApi;
   temperature?: number;
   maxOutputTokens?: number;
@@ -250,6 +284,17 @@ export type OpenWait = {
  * tool's class.
  */
 export type OutcomeKind = "ok" | "failed" | "denied" | "expired" | "canceled" | "uncertain";
+
+/**
+ * Replies as JSON of a schema.
+ */
+export type OutputSection = {
+  schema: JsonValue;
+  /** Missing means `reply`. */
+  name?: string;
+  /** Vendors that can must refuse what the schema does not allow. */
+  strict?: boolean;
+};
 
 /**
  * The call of another run that this run answers.
@@ -417,6 +462,8 @@ export type PendingToolCall = {
   kind: WaitKind;
 };
 
+export type Period = "day" | "month";
+
 export type PermissionSection = {
   /** The lowest risk that asks, for tools that reach outside. */
   askFrom?: Risk;
@@ -491,6 +538,10 @@ export type RunLimits = {
   runSteps: number;
   /** Tool failures in a row that stop the run. */
   toolFailures: number;
+  /** Tokens, in and out, after which no further model call starts. */
+  maxTokens?: number;
+  /** The same in millionths of a dollar. */
+  maxCost?: number;
 };
 
 /**
@@ -626,3 +677,5 @@ export type WaitView = {
   /** The arguments or the prompt: for those who may answer. */
   payload?: JsonValue;
 };
+
+export type WhenFull = "summarize" | "drop" | "error";
