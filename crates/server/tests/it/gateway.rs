@@ -36,7 +36,8 @@ impl Drop for Folder {
 /// The command with the tests' keys, without what the machine's environment says.
 pub(crate) fn toolyard(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
-    for (name, _) in std::env::vars().filter(|(n, _)| n.starts_with("TOOLYARD_") || n == "OPENAI_API_KEY") {
+    let told = |n: &str| n.starts_with("TOOLYARD_") || n.starts_with("AWS_") || n.ends_with("_API_KEY");
+    for (name, _) in std::env::vars().filter(|(name, _)| told(name)) {
         command.env_remove(name);
     }
     command

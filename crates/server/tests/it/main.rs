@@ -16,6 +16,7 @@ mod hangups;
 mod idempotency;
 mod keys;
 mod life;
+mod models;
 mod nodes;
 mod orders;
 mod poison;

@@ -1,0 +1,165 @@
+//! What reading a model's stream costs: bytes to canonical chunks, beside
+//! `serde_json` that parses the same events into typed structs and no more.
+//! Processor time of this thread, the best of many rounds, as a ratio.
+
+use serde::Deserialize;
+use serde_json::json;
+use toolyard_models::wire::Decode;
+use toolyard_models::{anthropic, gemini, openai, responses};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const EVENTS: usize = 3_000;
+const ROUNDS: usize = 40;
+/// As much as one read of a socket brings.
+const READ: usize = 16 << 10;
+
+/// A vendor's event, as far as a text stream needs it.
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "parsing is what is measured")]
+struct Chat<'a> {
+    id: &'a str,
+    model: &'a str,
+    #[serde(borrow)]
+    choices: Vec<Choice<'a>>,
+}
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "parsing is what is measured")]
+struct Choice<'a> {
+    index: u32,
+    #[serde(borrow)]
+    delta: Content<'a>,
+    finish_reason: Option<&'a str>,
+}
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "parsing is what is measured")]
+struct Content<'a> {
+    content: Option<String>,
+    role: Option<&'a str>,
+}
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "parsing is what is measured")]
+struct Named<'a> {
+    r#type: &'a str,
+    index: Option<u32>,
+    sequence_number: Option<u32>,
+    item_id: Option<&'a str>,
+    delta: Option<Piece>,
+}
+#[derive(Deserialize)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "parsing is what is measured")]
+enum Piece {
+    Text(String),
+    Block { text: String },
+}
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "parsing is what is measured")]
+struct Candidates {
+    candidates: Vec<Candidate>,
+}
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "parsing is what is measured")]
+struct Candidate {
+    content: Parts,
+}
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "parsing is what is measured")]
+struct Parts {
+    parts: Vec<Text>,
+    role: String,
+}
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "parsing is what is measured")]
+struct Text {
+    text: String,
+}
+
+/// Processor nanoseconds of this thread.
+fn spent() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+fn best(mut work: impl FnMut()) -> u64 {
+    let round = |work: &mut dyn FnMut()| {
+        let start = spent();
+        work();
+        spent() - start
+    };
+    (0..ROUNDS).map(|_| round(&mut work)).min().unwrap_or(0)
+}
+
+fn stream(events: &[serde_json::Value], named: bool) -> (Vec<u8>, Vec<String>) {
+    let mut bytes = Vec::new();
+    let mut data = Vec::with_capacity(events.len());
+    for event in events {
+        if named && let Some(name) = event["type"].as_str() {
+            bytes.extend_from_slice(format!("event: {name}\n").as_bytes());
+        }
+        bytes.extend_from_slice(format!("data: {event}\n\n").as_bytes());
+        data.push(event.to_string());
+    }
+    (bytes, data)
+}
+
+fn measure<D: Decode>(vendor: &str, (bytes, data): &(Vec<u8>, Vec<String>), parse: impl Fn(&str)) {
+    let mut chunks = 0;
+    let ours = best(|| {
+        let (mut decoder, mut out) = (D::default(), Vec::new());
+        for read in bytes.chunks(READ) {
+            // The made streams have no fault: a count below shows it.
+            let _ = decoder.push(read, &mut out);
+        }
+        chunks = out.len();
+    });
+    let theirs = best(|| data.iter().for_each(|text| parse(text)));
+    #[expect(clippy::cast_precision_loss, reason = "a few milliseconds")]
+    let ratio = ours as f64 / theirs.max(1) as f64;
+    let goal = if ratio <= 2.0 { "ok" } else { "MISSED" };
+    println!("| {vendor} | {chunks} | {:.2} | {:.2} | {ratio:.2} | <= 2.00 | {goal} |", ms(ours), ms(theirs));
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few milliseconds")]
+fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+fn typed<'a, T: Deserialize<'a>>(text: &'a str) {
+    std::hint::black_box(serde_json::from_str::<T>(text).ok());
+}
+
+fn main() {
+    println!("| wire | chunks | ours ms | serde_json ms | ratio | goal | |\n|---|---|---|---|---|---|---|");
+    let words = |n: usize| format!(" word{n}");
+    let chat: Vec<_> = (0..EVENTS)
+        .map(|n| {
+            json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m",
+                "choices": [{"index": 0, "delta": {"content": words(n)}, "finish_reason": null}]})
+        })
+        .collect();
+    measure::<openai::Decoder>("openai chat", &stream(&chat, false), |text| typed::<Chat<'_>>(text));
+    let block =
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
+    let messages: Vec<_> = std::iter::once(block)
+        .chain((1..EVENTS).map(|n| {
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": words(n)}})
+        }))
+        .collect();
+    measure::<anthropic::Decoder>("anthropic", &stream(&messages, true), |text| typed::<Named<'_>>(text));
+    let parts: Vec<_> = (0..EVENTS)
+        .map(|n| {
+            json!({"type": "response.output_text.delta", "sequence_number": n, "item_id": "msg_1",
+                "output_index": 0, "content_index": 0, "delta": words(n), "logprobs": []})
+        })
+        .collect();
+    measure::<responses::Decoder>("openai responses", &stream(&parts, true), |text| typed::<Named<'_>>(text));
+    let candidates: Vec<_> = (0..EVENTS)
+        .map(|n| {
+            json!({"candidates": [{"content": {"parts": [{"text": words(n)}], "role": "model"}, "index": 0}],
+                "modelVersion": "gemini-2.5-flash", "responseId": "r"})
+        })
+        .collect();
+    measure::<gemini::Decoder>("gemini", &stream(&candidates, false), |text| typed::<Candidates>(text));
+}
