@@ -31,7 +31,11 @@ async fn at_every_commit(story: Story, database: fn() -> Database) {
                 // Readers drop pieces that they have: a second call is counted here.
                 let asked = ended.log.matches("failpoint model.before_call is passed").count();
                 let steps = ended.events.iter().filter(|e| e["type"] == "message.assistant").count();
-                assert_eq!(asked, steps, "{place}: the model was called again\n{}", ended.log);
+                assert!(
+                    at_start && asked == 0 || asked == steps,
+                    "{place}: the model was called again\n{}",
+                    ended.log
+                );
                 told += 1;
                 heard += u32::from(speaks_once(&ended, &place));
                 if !fired {
