@@ -392,6 +392,24 @@ pub async fn owned(tx: &mut Tx<'_>, owner: &Owner) -> Result<i64, StoreError> {
     Ok(count.unwrap_or(0))
 }
 
+/// Does this owner still hold the run, at this epoch?
+pub async fn holds(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    epoch: i64,
+    owner: &Owner,
+) -> Result<bool, StoreError> {
+    let held = tx
+        .one(
+            "SELECT 1 FROM runs WHERE tenant = $1 AND id = $2 AND epoch = $3 AND owner = $4",
+            args![tenant.as_str(), run.as_str(), epoch, &owner.token()],
+            |_| Ok(()),
+        )
+        .await?;
+    Ok(held.is_some())
+}
+
 /// The runs that this node owns, as if it had just claimed them again.
 pub async fn owned_by(tx: &mut Tx<'_>, owner: &Owner) -> Result<Vec<Claimed>, StoreError> {
     tx.all("SELECT tenant, id, epoch, recoveries FROM runs WHERE owner = $1", args![&owner.token()], |r| {

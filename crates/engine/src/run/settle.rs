@@ -134,7 +134,7 @@ impl Run {
             let message = format!("Stopped after {steps} model calls in one run");
             return Some((ErrorCode::RunSteps, message));
         }
-        let tokens = self.usage.input_tokens + self.usage.output_tokens;
+        let tokens = self.usage.input_tokens.saturating_add(self.usage.output_tokens);
         if let Some(most) = self.limits.max_tokens.filter(|most| tokens >= *most) {
             let message = format!("Stopped after {tokens} tokens: the budget of a run is {most}");
             return Some((ErrorCode::BudgetExceeded, message));

@@ -20,7 +20,7 @@ use futures::StreamExt;
 use toolyard_engine::{Effect, EffectId, Input, Run};
 use toolyard_protocol::{ErrorCode, RunId, TenantId, Timestamp, limits};
 use toolyard_store::log::{self, Logged};
-use toolyard_store::{Commit, News, StoreError, Watch};
+use toolyard_store::{Commit, News, StoreError, Watch, runs};
 
 use crate::agents::{Found, LoadedAgent};
 use crate::runtime::{Born, Runtime, Start};
@@ -155,15 +155,24 @@ impl Worker {
         }
     }
 
-    /// Folds what is new in the log; answers how many events.
+    /// Folds what is new in the log; answers how many events. In the same
+    /// snapshot it looks whether the run is still this worker's: what the next
+    /// owner wrote must not be carried out here a second time.
     async fn catch_up(&mut self) -> Result<usize, Stop> {
         let (tenant, id, seq) = (self.tenant.clone(), self.id.clone(), self.seq);
-        let log: Vec<Logged> = self
+        let (epoch, owner) = (self.epoch, self.rt.owner.clone());
+        let log: Option<Vec<Logged>> = self
             .patiently(move |tx| {
-                let (tenant, id) = (tenant.clone(), id.clone());
-                Box::pin(async move { log::read(tx, &tenant, &id, seq, limits::LOG_PAGE).await })
+                let (tenant, id, owner) = (tenant.clone(), id.clone(), owner.clone());
+                Box::pin(async move {
+                    if !runs::holds(tx, &tenant, &id, epoch, &owner).await? {
+                        return Ok(None);
+                    }
+                    log::read(tx, &tenant, &id, seq, limits::LOG_PAGE).await.map(Some)
+                })
             })
             .await?;
+        let log = log.ok_or(Stop::Lost)?;
         self.fold(&log);
         Ok(log.len())
     }

@@ -1,6 +1,7 @@
 //! What a client does, and what the world looks like afterwards.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -92,6 +93,9 @@ impl Story {
     }
 }
 
+/// How long a run may take, with a death in between.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// More than any of them dies.
 const STORIES: usize = 250;
 
@@ -154,7 +158,9 @@ async fn set_up(gateway: &mut Gateway<'_>, spaces: usize) -> (Vec<String>, Strin
 
 /// Answers whatever the run waits for until it has ended.
 async fn follow(gateway: &mut Gateway<'_>, run: &str) {
+    let started = Instant::now();
     loop {
+        assert!(started.elapsed() < PATIENCE, "{run} does not end\n{}", gateway.log());
         let status = gateway.get(&format!("/api/runs/{run}")).await["run"]["status"].clone();
         match status.as_str().unwrap() {
             "completed" | "failed" | "canceled" => return,
