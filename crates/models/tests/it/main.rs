@@ -26,6 +26,7 @@ mod outage;
 mod pairs;
 mod providers;
 mod referee;
+mod registry;
 mod responses;
 mod responses_encode;
 mod retry;

@@ -37,6 +37,7 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         return Err(bad("database_url", "must start with postgres:// (or be empty for SQLite)"));
     }
     check_keys(config)?;
+    check_models(config)?;
     for origin in config.origins() {
         if crate::http::origin::Pattern::parse(&origin).is_none() {
             return Err(bad(
@@ -66,6 +67,20 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
     ] {
         if value == 0 {
             return Err(bad(key, "must be at least 1"));
+        }
+    }
+    Ok(())
+}
+
+fn check_models(config: &Config) -> Result<(), BadSetting> {
+    for (id, model) in &config.models {
+        if id.is_empty() || id.contains('/') {
+            return Err(bad("models", format!("{id:?} is no name: it must not be empty or hold a /")));
+        }
+        let Some(price) = model.price else { continue };
+        let told = [Some(price.input), Some(price.output), price.cached, price.cache_write];
+        if told.into_iter().flatten().any(|dollars| !dollars.is_finite() || dollars < 0.0) {
+            return Err(bad("models", format!("the price of {id:?} must be 0 or more dollars")));
         }
     }
     Ok(())
