@@ -103,13 +103,9 @@ impl Worker {
         most: u64,
     ) -> Result<(), Stop> {
         let (summary, usage) = match when_full {
-            WhenFull::Summarize => match summarize(candidate, &old, most).await {
-                Ok(done) => done,
-                // The run can go on without it; without room it cannot.
-                Err(error) => {
-                    tracing::warn!(run = %self.id, %error, "the conversation could not be summarized");
-                    (String::new(), Usage::default())
-                }
+            WhenFull::Summarize => match self.summary(candidate, &old, most).await? {
+                Some(done) => done,
+                None => return Ok(()),
             },
             WhenFull::Drop | WhenFull::Error => (String::new(), Usage::default()),
         };
@@ -118,6 +114,36 @@ impl Worker {
         self.tell(Input::Noted(vec![Note::HistoryCompacted(event)])).await?;
         self.before = None;
         Ok(())
+    }
+}
+
+impl Worker {
+    /// Asks for a summary, and listens meanwhile: none if the run must stop.
+    async fn summary(
+        &mut self,
+        candidate: &Candidate,
+        old: &str,
+        most: u64,
+    ) -> Result<Option<(String, Usage)>, Stop> {
+        let over = self.rt.handing_back.clone();
+        let mut asking = Box::pin(summarize(candidate, old, most));
+        loop {
+            tokio::select! {
+                biased;
+                () = over.cancelled() => return Ok(None),
+                _ = self.watch.committed.changed() => {
+                    self.hear_news().await?;
+                    if self.run.halting() || self.run.is_finished() {
+                        return Ok(None);
+                    }
+                }
+                done = &mut asking => return Ok(Some(done.unwrap_or_else(|error| {
+                    // The run can go on without it; without room it cannot.
+                    tracing::warn!(run = %self.id, %error, "the conversation could not be summarized");
+                    (String::new(), Usage::default())
+                }))),
+            }
+        }
     }
 }
 

@@ -245,6 +245,31 @@ async fn a_long_conversation_is_summarized_once_and_kept() {
     assert!(found >= 1);
 }
 
+/// A cancel is heard while the model still works on a summary.
+#[tokio::test]
+async fn a_cancel_is_heard_while_a_summary_is_made() {
+    let one = Upstream::answer(|seen: &Seen| {
+        let asks = all_text(seen).contains("memory of a conversation");
+        if asks { Reply::silent() } else { said("Go on.") }
+    })
+    .await
+    .unwrap();
+    let two = Upstream::serve([]).await.unwrap();
+    let yard = Yard::with_registry(talkative("summarize"), registry(&one, &two)).await;
+    let mut asked = 0;
+    let mut run = yard.say(&"boats and harbours ".repeat(12)).await;
+    while asked == 0 {
+        one.requests_reach(one.requests().len().max(1)).await;
+        asked = one.requests().iter().filter(|s| all_text(s).contains("memory of a conversation")).count();
+        if asked == 0 && yard.status(&run).await == RunStatus::Completed {
+            run = yard.say(&"boats and harbours ".repeat(12)).await;
+        }
+        tokio::task::yield_now().await;
+    }
+    yard.rt.cancel(yard.caller(), run.clone(), None).await.unwrap();
+    yard.until(&run, RunStatus::Canceled).await;
+}
+
 /// `drop` leaves the older part out without a model call; `error` ends the run.
 #[tokio::test]
 async fn a_long_conversation_is_cut_or_refused_as_the_agent_says() {
