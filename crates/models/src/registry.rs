@@ -196,14 +196,26 @@ impl Registry {
         }
     }
 
-    /// What is known of a provider's model; `name` may be an id of ours.
+    /// What is known of a provider's model; `name` may be an id of ours. Two
+    /// descriptions of one model: neither counts, unless its id is named.
     fn described(&self, provider: &str, name: &str) -> Arc<ModelRecord> {
-        let same = |record: &&Arc<ModelRecord>| {
-            (record.provider == provider || record.provider == normalise(provider))
-                && (record.model == name || record.id == name)
+        let here = |record: &&Arc<ModelRecord>| {
+            record.provider == provider || record.provider == normalise(provider)
         };
-        let found = self.records.values().find(same).cloned();
-        found.unwrap_or_else(|| Arc::new(ModelRecord::bare(provider, name)))
+        if let Some(record) = self.records.get(name).filter(here) {
+            return record.clone();
+        }
+        let mut same = self.records.values().filter(here).filter(|record| record.model == name);
+        match (same.next(), same.next()) {
+            (Some(only), None) => only.clone(),
+            _ => Arc::new(ModelRecord::bare(provider, name)),
+        }
+    }
+
+    /// A name of a fallback list must mean something, though its provider may
+    /// be away.
+    pub fn knows(&self, name: &str) -> Result<(), ModelError> {
+        self.named(name).map(drop)
     }
 
     /// A provider by its name, or by what other libraries call it.

@@ -55,8 +55,8 @@ pub const IDEMPOTENCY_HOURS: u64 = 24;
 /// Calls taken from one model reply.
 pub const CALLS_PER_STEP: usize = 32;
 
-/// Bytes of an uploaded file that a model gets to see.
-pub const MODEL_FILE_BYTES: i64 = 8 << 20;
+/// Bytes of uploaded files that one model call carries.
+pub const MODEL_FILES_BYTES: i64 = 12 << 20;
 /// The smallest context an agent may ask for, in tokens.
 pub const CONTEXT_TOKENS_MIN: u32 = 256;
 /// Messages that stay word for word when the rest is summarized.

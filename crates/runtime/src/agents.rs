@@ -38,6 +38,12 @@ impl LoadedAgent {
         Wanted { provider: own.provider.as_deref(), name: &own.name, api: own.api, fallback: &own.fallback }
     }
 
+    /// A budget in dollars counts only what has a price.
+    pub(crate) fn needs_price(&self) -> bool {
+        let budget = &self.config.budget;
+        budget.max_cost_usd.is_some() || budget.agent.as_ref().is_some_and(|a| a.max_cost_usd.is_some())
+    }
+
     /// What bounds a run of this agent.
     pub fn limits(&self, gateway: &RunLimits) -> RunLimits {
         RunLimits {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolyard_models::{ModelError, Wanted};
+use toolyard_models::{Registry, Wanted};
 use toolyard_protocol::event::{Event, RunCreated, RunStarted, Trigger};
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::{
@@ -41,6 +41,25 @@ pub struct CreatedRun {
     pub run: RunId,
     /// False if it waits for a free slot.
     pub started: bool,
+}
+
+/// Whether an agent's model, and those that take over, are there.
+pub fn check_model(registry: &Registry, agent: &LoadedAgent) -> Result<(), ApiError> {
+    let refused = |path: &str, why: String| {
+        ApiError::new(ErrorCode::InvalidConfig, format!("Invalid agent config: {path}: {why}"))
+    };
+    let wanted = agent.model();
+    let chain = registry.chain(&wanted).map_err(|e| refused("model", e.to_string()))?;
+    for name in wanted.fallback {
+        registry.knows(name).map_err(|e| refused("model.fallback", e.to_string()))?;
+    }
+    let priced = chain.first().is_some_and(|first| first.record.price.is_some());
+    if agent.needs_price() && !priced {
+        let why =
+            "maxCostUsd needs a price of the model: add it under [models] of the gateway's configuration";
+        return Err(refused("budget", why.to_owned()));
+    }
+    Ok(())
 }
 
 impl Runtime {
@@ -122,10 +141,7 @@ impl Runtime {
 
     /// An agent whose model no provider here has would fail in its first run.
     pub fn check_agents_model(&self, agent: &LoadedAgent) -> Result<(), ApiError> {
-        let refused = |e: ModelError| {
-            ApiError::new(ErrorCode::InvalidConfig, format!("Invalid agent config: model: {e}"))
-        };
-        self.registry.chain(&agent.model()).map(drop).map_err(refused)
+        check_model(&self.registry, agent)
     }
 
     /// The agent's newest version.
@@ -202,7 +218,7 @@ impl Runtime {
         let done = log::append_fact(tx, &row, &events, Wake::No).await?;
         let started = watch.is_some();
         if let Some(watch) = watch {
-            let log = Commit { after: 0, at: done.at, events };
+            let log = Commit { epoch: row.epoch, after: 0, at: done.at, events };
             let start = Start {
                 tenant: tenant.clone(),
                 run: run.clone(),

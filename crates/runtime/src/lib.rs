@@ -23,7 +23,7 @@ mod worker;
 
 pub use agents::{LoadedAgent, check_agent};
 pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Respond, Triggered};
-pub use create::CreatedRun;
+pub use create::{CreatedRun, check_model};
 pub use facts::{AnswerIn, Caller, Remember, ResultIn, Submitted};
 pub use refused::{Refused, store_error};
 pub use runtime::Runtime;

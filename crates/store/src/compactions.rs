@@ -1,6 +1,7 @@
-//! Summaries that stand for the older part of a branch. The messages stay.
+//! Summaries that stand for the older part of a branch, each for one agent: it
+//! holds what that agent alone may have seen. The messages stay.
 
-use toolyard_protocol::{BranchId, RunId, SpaceId, TenantId};
+use toolyard_protocol::{BranchId, EntityId, RunId, SpaceId, TenantId};
 
 use crate::error::StoreError;
 use crate::tx::{Tx, args};
@@ -13,22 +14,36 @@ pub struct Compaction {
     pub summary: String,
 }
 
+/// Whose conversation it is, as the model reads it.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    pub space: &'a SpaceId,
+    pub branch: &'a BranchId,
+    pub agent: Option<&'a EntityId>,
+}
+
+impl Reader<'_> {
+    fn agent(&self) -> &str {
+        self.agent.map_or("", EntityId::as_str)
+    }
+}
+
 /// Keeps a summary. Two runs that summarize up to the same place: the first counts.
 pub async fn put(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
-    space: &SpaceId,
-    branch: &BranchId,
+    reader: Reader<'_>,
     run: &RunId,
     compaction: &Compaction,
 ) -> Result<(), StoreError> {
     tx.exec(
-        "INSERT INTO compactions (tenant, space, branch, up_to, summary, run) VALUES ($1, $2, $3, $4, $5, $6) \
-         ON CONFLICT (tenant, space, branch, up_to) DO NOTHING",
+        "INSERT INTO compactions (tenant, space, branch, agent_entity, up_to, summary, run) VALUES ($1, $2, $3, $4, $5, $6, $7) \
+         ON CONFLICT (tenant, space, branch, agent_entity, up_to) DO NOTHING",
         args![
             tenant.as_str(),
-            space.as_str(),
-            branch.as_str(),
+            reader.space.as_str(),
+            reader.branch.as_str(),
+            reader.agent(),
             compaction.up_to,
             &compaction.summary,
             run.as_str()
@@ -42,13 +57,12 @@ pub async fn put(
 pub async fn latest(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
-    space: &SpaceId,
-    branch: &BranchId,
+    reader: Reader<'_>,
     before: i64,
 ) -> Result<Option<Compaction>, StoreError> {
     tx.one(
-        "SELECT up_to, summary FROM compactions WHERE tenant = $1 AND space = $2 AND branch = $3 AND up_to <= $4 ORDER BY up_to DESC LIMIT 1",
-        args![tenant.as_str(), space.as_str(), branch.as_str(), before],
+        "SELECT up_to, summary FROM compactions WHERE tenant = $1 AND space = $2 AND branch = $3 AND agent_entity = $4 AND up_to <= $5 ORDER BY up_to DESC LIMIT 1",
+        args![tenant.as_str(), reader.space.as_str(), reader.branch.as_str(), reader.agent(), before],
         |r| Ok(Compaction { up_to: r.int(0)?, summary: r.text(1)? }),
     )
     .await

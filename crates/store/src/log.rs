@@ -95,7 +95,8 @@ pub async fn append(tx: &mut Tx<'_>, append: &Append<'_>) -> Result<Appended, Ap
     if moved == 0 {
         return Err(refusal(tx, append, &token).await?);
     }
-    let place = Place { tenant: append.tenant, run: append.run, root: append.root, space: append.space };
+    let Append { tenant, run, root, space, epoch, .. } = *append;
+    let place = Place { tenant, run, root, space, epoch };
     let free_pos = write_events(tx, &place, append.expected, append.events, append.speaks, now).await?;
     Ok(Appended { seq: last, at: now, free_pos })
 }
@@ -183,7 +184,8 @@ pub async fn append_fact(
             .await?;
         }
     }
-    let place = Place { tenant: &run.tenant, run: &run.id, root: &run.root, space: run.space.as_ref() };
+    let place =
+        Place { tenant: &run.tenant, run: &run.id, root: &run.root, space: run.space.as_ref(), epoch };
     write_events(tx, &place, run.last_seq, events, 0, now).await?;
     Ok(FactAppended { seq: last, at: now, assigned: (epoch != run.epoch).then_some(epoch) })
 }
@@ -193,6 +195,7 @@ pub(crate) struct Place<'a> {
     pub(crate) run: &'a RunId,
     pub(crate) root: &'a RunId,
     pub(crate) space: Option<&'a SpaceId>,
+    pub(crate) epoch: i64,
 }
 
 /// Answers the first position behind the events, in a space.
@@ -249,7 +252,7 @@ pub(crate) async fn write_events(
         seq: after + count,
         space: place.space.cloned(),
         replied,
-        commit: Some(Arc::new(Commit { after, at: now, events: events.clone() })),
+        commit: Some(Arc::new(Commit { epoch: place.epoch, after, at: now, events: events.clone() })),
     });
     Ok(first_pos.map(|first| first + count))
 }

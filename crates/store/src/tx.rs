@@ -171,6 +171,8 @@ pub struct Touched {
 /// The events that one transaction added to a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Commit {
+    /// The epoch of the run's owner once they are there.
+    pub epoch: i64,
     /// The seq before the first of them.
     pub after: i64,
     pub at: Timestamp,

@@ -12,7 +12,7 @@ use toolyard_protocol::{CallId, Event, Guarded, Timestamp, ToolOutcome};
 use super::Run;
 use super::route::route;
 use crate::call::{Call, CallState};
-use crate::input::{Input, Reply, RoutedCall, Verdict};
+use crate::input::{Input, Note, Reply, RoutedCall, Verdict};
 use crate::state::{State, Tools};
 
 impl Run {
@@ -57,7 +57,11 @@ impl Run {
                     let mut events = self.said(said, FinishReason::Other);
                     let mut run = self.clone();
                     events.iter().for_each(|e| run.fold(e));
-                    events.push(run.finish(RunEnd::Failed, Some((code, message)), Some(detail)));
+                    events.push(run.finish(
+                        RunEnd::Failed,
+                        Some((code, message)),
+                        Some(detail).filter(|d| !d.is_empty()),
+                    ));
                     events
                 }
                 State::Queued | State::Acting { .. } | State::Waiting { .. } | State::Finished(_) => {
@@ -96,7 +100,9 @@ impl Run {
                 ],
                 Some(_) | None => Vec::new(),
             },
-            Input::Noted(notes) => notes.into_iter().map(Event::from).collect(),
+            Input::Noted(notes) => {
+                notes.into_iter().filter(|note| !self.knows(note)).map(Event::from).collect()
+            }
             Input::Halted { said } => match self.state {
                 State::Thinking { .. } if self.halting() => self.said(said, FinishReason::Stopped),
                 State::Queued
@@ -196,6 +202,14 @@ impl Run {
         };
         // A halting run ends its calls; it opens nothing new.
         if takes && !self.halting() { vec![route(self.step, call.round, routed)] } else { Vec::new() }
+    }
+
+    /// A summary that the log has, because only the answer to its commit was lost.
+    fn knows(&self, note: &Note) -> bool {
+        match (note, self.compacted()) {
+            (Note::HistoryCompacted(new), Some(old)) => new.up_to <= old.up_to,
+            _ => false,
+        }
     }
 
     fn dispatched(&self, id: &CallId) -> Option<&Call> {

@@ -139,8 +139,10 @@ impl Run {
             let message = format!("Stopped after {tokens} tokens: the budget of a run is {most}");
             return Some((ErrorCode::BudgetExceeded, message));
         }
-        if let Some(most) = self.limits.max_cost.filter(|most| self.cost.is_some_and(|cost| cost >= *most)) {
-            let message = format!("Stopped at its cost: the budget of a run is {} USD", dollars(most));
+        let cost = self.cost.unwrap_or(0);
+        if let Some(most) = self.limits.max_cost.filter(|most| cost >= *most) {
+            let (cost, most) = (dollars(cost), dollars(most));
+            let message = format!("Stopped after {cost} USD: the budget of a run is {most} USD");
             return Some((ErrorCode::BudgetExceeded, message));
         }
         None

@@ -7,7 +7,7 @@ use toolyard_engine::{Input, Run};
 use toolyard_protocol::event::{BlobRef, Event};
 use toolyard_protocol::message::{Part, Speaker};
 use toolyard_protocol::{AgentName, BranchId, MessageId, Timestamp};
-use toolyard_store::compactions::{self, Compaction};
+use toolyard_store::compactions::{self, Compaction, Reader};
 use toolyard_store::log::{self, Append, AppendError};
 use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::runs::{self, After};
@@ -153,6 +153,7 @@ impl Worker {
         let root = created.map_or_else(|| run.clone(), |c| c.root.clone());
         let space = created.and_then(|c| c.space.clone());
         let branch = created.map_or_else(BranchId::main, |c| c.branch.clone());
+        let agent = created.and_then(|c| c.agent_entity.clone());
         let done = self
             .rt
             .store
@@ -183,7 +184,8 @@ impl Worker {
                         if let (Event::HistoryCompacted(e), Some(space)) = (event, &space) {
                             let summary = e.summary.shown().cloned().unwrap_or_default();
                             let compaction = Compaction { up_to: e.up_to, summary };
-                            compactions::put(tx, &tenant, space, &branch, &run, &compaction).await?;
+                            let reader = Reader { space, branch: &branch, agent: agent.as_ref() };
+                            compactions::put(tx, &tenant, reader, &run, &compaction).await?;
                         }
                     }
                     if let Some((agent, used)) = &commit.used {

@@ -236,6 +236,6 @@ impl Draft {
             | Part::Data { .. }
             | Part::Opaque { .. } => false,
         });
-        shown.then(|| self.finish(FinishReason::Stopped).0)
+        (shown || self.usage != Usage::default()).then(|| self.finish(FinishReason::Stopped).0)
     }
 }

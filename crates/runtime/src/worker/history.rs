@@ -9,7 +9,7 @@ use toolyard_models::ChatTurn;
 use toolyard_protocol::event::RunCreated;
 use toolyard_protocol::message::{Message, Part};
 use toolyard_protocol::{Hash, MessageId, TenantId, limits};
-use toolyard_store::compactions::{self, Compaction};
+use toolyard_store::compactions::{self, Compaction, Reader};
 use toolyard_store::{StoreError, Tx, blobs, messages};
 
 use super::turns::{add_message, add_turn, for_model};
@@ -26,10 +26,10 @@ pub(super) struct Past {
 
 impl Past {
     fn turns(&self) -> impl Iterator<Item = ChatTurn> + '_ {
-        let summary = self
-            .summary
-            .iter()
-            .map(|text| ChatTurn::System(format!("Summary of the conversation before this point:\n{text}")));
+        // Not the gateway's word: what users said is in it.
+        let told =
+            |text: &String| ChatTurn::user(format!("[Summary of the conversation before this]\n{text}"));
+        let summary = self.summary.iter().map(told);
         summary.chain(self.messages.iter().flat_map(|(_, turns)| turns.iter().cloned()))
     }
 }
@@ -93,15 +93,18 @@ impl Worker {
                 let mut read = Read::default();
                 if let (Some(space), false) = (&created.space, known) {
                     let (branch, to) = (&created.branch, created.history_to);
-                    read.compaction = compactions::latest(tx, &tenant, space, branch, to).await?;
+                    let reader = Reader { space, branch, agent: created.agent_entity.as_ref() };
+                    read.compaction = compactions::latest(tx, &tenant, reader, to).await?;
                     let after = read.compaction.as_ref().map_or(0, |c| c.up_to);
                     read.before = messages::history(tx, &tenant, space, branch, after, to).await?;
                 }
                 for id in &taken {
                     read.later.extend(messages::get(tx, &tenant, id).await?);
                 }
-                for message in read.before.iter_mut().chain(&mut read.later) {
-                    bring_files(tx, &tenant, &mut message.parts).await?;
+                // The newest files first: there is room for so many.
+                let mut room = limits::MODEL_FILES_BYTES;
+                for message in read.later.iter_mut().rev().chain(read.before.iter_mut().rev()) {
+                    bring_files(tx, &tenant, &mut message.parts, &mut room).await?;
                 }
                 for hash in blobs {
                     if let Some(bytes) = blobs::get(tx, &tenant, &hash).await? {
@@ -123,13 +126,19 @@ impl Worker {
 }
 
 /// Uploaded files travel inside the request: no vendor reaches the gateway.
-async fn bring_files(tx: &mut Tx<'_>, tenant: &TenantId, parts: &mut [Part]) -> Result<(), StoreError> {
+async fn bring_files(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    parts: &mut [Part],
+    room: &mut i64,
+) -> Result<(), StoreError> {
     for part in parts {
         let Part::File { file: Some(file), url: url @ None, media_type, .. } = part else { continue };
         let Some(row) = blobs::file(tx, tenant, file).await? else { continue };
-        if row.bytes > limits::MODEL_FILE_BYTES {
+        if row.bytes > *room {
             continue;
         }
+        *room -= row.bytes;
         if let Some(bytes) = blobs::get(tx, tenant, &row.hash).await? {
             *url = Some(format!("data:{media_type};base64,{}", STANDARD.encode(&bytes)));
         }

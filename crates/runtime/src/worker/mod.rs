@@ -108,6 +108,9 @@ impl Worker {
             }
             self.released = false;
             self.align().await?;
+            if self.run.is_finished() || self.run.is_parked() {
+                continue;
+            }
             if self.run.halting() && self.is_idle() {
                 self.tell(Input::Halted { said: None }).await?;
                 continue;
@@ -182,6 +185,10 @@ impl Worker {
         let News { seq, commit } = self.watch.committed.borrow_and_update().clone();
         if seq <= self.seq {
             return Ok(());
+        }
+        // A fact that woke the run gave it to another worker.
+        if commit.as_ref().is_some_and(|commit| commit.epoch != self.epoch) {
+            return Err(Stop::Lost);
         }
         match commit.filter(|commit| commit.after == self.seq) {
             Some(commit) => {

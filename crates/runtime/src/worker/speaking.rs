@@ -150,19 +150,27 @@ impl Worker {
             Err(error) => {
                 // Which providers there are is the operator's business.
                 let (code, detail) = (error.code(), error.to_string());
-                return self.fail(code, "The agent's model provider is not configured", detail).await;
+                return self.fail(code, "The agent's model is not configured here", detail).await;
             }
         };
+        if agent.needs_price() {
+            candidates.retain(|candidate| candidate.record.price.is_some());
+            if candidates.is_empty() {
+                let text = "The model has no price, so its cost cannot be held to the budget";
+                return self.fail(ErrorCode::BudgetExceeded, text, String::new()).await;
+            }
+        }
         if let Some(text) = self.over_budget(&agent).await? {
             return self.fail(ErrorCode::BudgetExceeded, &text, String::new()).await;
         }
         let Some(candidate) = candidates.pop_front() else { return Ok(()) };
         let mut request = frame(&agent, tools);
-        request.turns = match self.fitting_history(&candidate, &request, &agent.config.context).await? {
-            Fitted::Turns(turns) => turns,
-            // The run may be over, or must stop: what is due is asked again.
-            Fitted::Again => return Ok(()),
-        };
+        request.turns =
+            match self.fitting_history(&candidate, &candidates, &request, &agent.config.context).await? {
+                Fitted::Turns(turns) => turns,
+                // The run may be over, or must stop: what is due is asked again.
+                Fitted::Again => return Ok(()),
+            };
         if let Err(refused) = failpoint::pass("model.before_call") {
             let (text, detail) = ("The model provider cannot be reached", refused.to_string());
             return self.fail(ErrorCode::ModelFailed, text, detail).await;
@@ -198,7 +206,7 @@ impl Worker {
         let Some(budget) = agent.config.budget.agent.clone() else { return Ok(None) };
         let (tenant, name) = (self.tenant.clone(), agent.config.agent.name.clone());
         let (days, period) = match budget.per {
-            Period::Day => (1, "day"),
+            Period::Day => (1, "a day"),
             Period::Month => (30, "30 days"),
         };
         let used = self
@@ -210,8 +218,8 @@ impl Worker {
         let tokens = budget.max_tokens.filter(|most| used.tokens >= *most);
         let cost = budget.max_cost_usd.filter(|most| used.cost >= crate::agents::millionths(*most));
         Ok(match (tokens, cost) {
-            (Some(most), _) => Some(format!("The agent used its {most} tokens of one {period}")),
-            (None, Some(most)) => Some(format!("The agent used its {most} USD of one {period}")),
+            (Some(most), _) => Some(format!("The agent used its {most} tokens of {period}")),
+            (None, Some(most)) => Some(format!("The agent used its {most} USD of {period}")),
             (None, None) => None,
         })
     }

@@ -245,6 +245,40 @@ async fn a_long_conversation_is_summarized_once_and_kept() {
     assert!(found >= 1);
 }
 
+/// A summary that fails takes the place of nothing: the call goes out shorter,
+/// and the next one asks again.
+#[tokio::test]
+async fn a_failed_summary_loses_nothing() {
+    let one = Upstream::answer(|seen: &Seen| {
+        let asks = all_text(seen).contains("memory of a conversation");
+        if asks { Reply::refusal(400, "not today") } else { said("Go on.") }
+    })
+    .await
+    .unwrap();
+    let two = Upstream::serve([]).await.unwrap();
+    let yard = Yard::with_registry(talkative("summarize"), registry(&one, &two)).await;
+    let run = talk(&yard, 6).await;
+    let seen = one.requests();
+    assert!(seen.iter().any(|s| all_text(s).contains("memory of a conversation")));
+    let last = all_text(seen.last().unwrap());
+    assert!(last.contains("Message 5") && !last.contains("Message 0"), "{last}");
+    assert!(compacted(&yard.events(&run).await).is_empty());
+}
+
+/// A budget in dollars never runs on a model without a price.
+#[tokio::test]
+async fn a_budget_in_dollars_needs_a_price() {
+    let (one, two) = (Upstream::serve([]).await.unwrap(), Upstream::serve([]).await.unwrap());
+    let agent = first_model(json!({"budget": {"maxCostUsd": 1.0}}));
+    let yard = Yard::with_registry(agent, registry(&one, &two)).await;
+    let run = posted(&yard, "hello", "one/unpriced").await.unwrap();
+    yard.until(&run, RunStatus::Failed).await;
+    let events = yard.events(&run).await;
+    assert_eq!(finished(&events).error, Some(ErrorCode::BudgetExceeded));
+    assert!(finished(&events).message.as_deref().unwrap().contains("no price"));
+    assert!(one.requests().is_empty());
+}
+
 /// A cancel is heard while the model still works on a summary.
 #[tokio::test]
 async fn a_cancel_is_heard_while_a_summary_is_made() {

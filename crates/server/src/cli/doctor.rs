@@ -47,7 +47,10 @@ fn settings(config: &Config) -> Finding {
         (Mode::Development, AuthMode::Keys) => "development mode".to_owned(),
         (Mode::Production, _) => "production mode".to_owned(),
     };
-    Finding { what: "configuration", fine: true, says }
+    match crate::serve::rehearse(config) {
+        Ok(()) => Finding { what: "configuration", fine: true, says },
+        Err(why) => Finding { what: "configuration", fine: false, says: why.to_string() },
+    }
 }
 
 fn agents(config: &Config) -> Finding {

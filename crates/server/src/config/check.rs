@@ -1,6 +1,6 @@
 //! Settings that are well written but cannot work, refused at the start.
 
-use toolyard_protocol::AgentName;
+use toolyard_protocol::{AgentName, limits};
 
 use super::section::{AuthMode, Config, Mode};
 
@@ -8,6 +8,9 @@ use super::section::{AuthMode, Config, Mode};
 const JWT_SECRET_BYTES: usize = 32;
 /// The shortest key that somebody may choose.
 const KEY_BYTES: usize = 16;
+
+/// The longest name of a model.
+const NAME_CHARS: usize = 64;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{key}: {why}")]
@@ -47,23 +50,23 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         }
     }
     AgentName::parse(&config.default_agent).map_err(|e| bad("default_agent", e.to_string()))?;
-    let limits = &config.limits;
+    let own = &config.limits;
     for (key, value) in [
-        ("limits.body_bytes", limits.body_bytes),
-        ("limits.conversation_body_bytes", limits.conversation_body_bytes),
-        ("limits.result_body_bytes", limits.result_body_bytes),
-        ("limits.file_bytes", limits.file_bytes),
-        ("limits.active_runs", limits.active_runs),
-        ("limits.connections", limits.connections),
+        ("limits.body_bytes", own.body_bytes),
+        ("limits.conversation_body_bytes", own.conversation_body_bytes),
+        ("limits.result_body_bytes", own.result_body_bytes),
+        ("limits.file_bytes", own.file_bytes),
+        ("limits.active_runs", own.active_runs),
+        ("limits.connections", own.connections),
     ] {
         if value == 0 {
             return Err(bad(key, "must be at least 1"));
         }
     }
     for (key, value) in [
-        ("limits.header_seconds", limits.header_seconds),
-        ("limits.body_seconds", limits.body_seconds),
-        ("limits.reader_seconds", limits.reader_seconds),
+        ("limits.header_seconds", own.header_seconds),
+        ("limits.body_seconds", own.body_seconds),
+        ("limits.reader_seconds", own.reader_seconds),
     ] {
         if value == 0 {
             return Err(bad(key, "must be at least 1"));
@@ -73,9 +76,23 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
 }
 
 fn check_models(config: &Config) -> Result<(), BadSetting> {
+    if let Some(name) = config.providers.keys().find(|name| name.is_empty() || name.contains('/')) {
+        return Err(bad("providers", format!("{name:?} is no name: it must not be empty or hold a /")));
+    }
     for (id, model) in &config.models {
-        if id.is_empty() || id.contains('/') {
-            return Err(bad("models", format!("{id:?} is no name: it must not be empty or hold a /")));
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':');
+        if id.is_empty() || id.len() > NAME_CHARS || !id.chars().all(fits) {
+            let rule = format!("letters, digits, `.`, `_`, `-`, `:`; at most {NAME_CHARS}");
+            return Err(bad("models", format!("{id:?} is no name of a model ({rule})")));
+        }
+        if model.model.trim().is_empty() {
+            return Err(bad("models", format!("the model of {id:?} must not be empty")));
+        }
+        if model.max_tokens == Some(0) || model.context_tokens.is_some_and(|n| n < limits::CONTEXT_TOKENS_MIN)
+        {
+            let least = limits::CONTEXT_TOKENS_MIN;
+            let why = format!("{id:?}: max_tokens must be at least 1, context_tokens at least {least}");
+            return Err(bad("models", why));
         }
         let Some(price) = model.price else { continue };
         let told = [Some(price.input), Some(price.output), price.cached, price.cache_write];

@@ -8,7 +8,7 @@ use toolyard_dialects::native::{self, MessageView};
 use toolyard_protocol::message::{Message, Part, Speaker};
 use toolyard_protocol::{ApiError, EntityId, FileId, KeyKind, RunId, Viewer};
 use toolyard_runtime::{Fresh, Once, PostMessage, Posted};
-use toolyard_store::{StoreError, messages};
+use toolyard_store::{StoreError, blobs, messages};
 
 use super::call::Call;
 use super::{answer, page};
@@ -120,6 +120,7 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
     let new: NewMessage = call.json()?;
     let (space, viewer) = call.space()?;
     let speaker = speaker(&call, new.role)?;
+    check_files(&call, new.parts.as_deref().unwrap_or_default()).await?;
     let post = PostMessage {
         by: call.principal.clone(),
         space: space.id.clone(),
@@ -140,6 +141,30 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
         Fresh::Done(posted) => Ok(answer::text(201, posted_body(&posted, &viewer))),
         Fresh::Before { status, response } => Ok(answer::text(status, response)),
     }
+}
+
+/// What a user attaches is read for the model with the gateway's own means: it
+/// must be theirs, or open to everybody.
+async fn check_files(call: &Call, parts: &[NewPart]) -> Result<(), Refusal> {
+    if call.principal.kind == KeyKind::Secret {
+        return Ok(());
+    }
+    for part in parts {
+        let NewPart::File { file_id, url, .. } = part else { continue };
+        if url.as_deref().is_some_and(|url| !url.starts_with("https://") && !url.starts_with("data:")) {
+            return Err(Refusal::bad_request("The url of a file must start with https:// or data:"));
+        }
+        let Some(id) = file_id.clone() else { continue };
+        let tenant = call.tenant().clone();
+        let found = call
+            .store()
+            .read::<_, StoreError, _>(move |tx| Box::pin(async move { blobs::file(tx, &tenant, &id).await }));
+        let file = found.await?.ok_or_else(|| Refusal::not_found("File"))?;
+        if file.entity.is_none() || file.entity != call.principal.entity {
+            return Err(Refusal::forbidden("This file is somebody else's"));
+        }
+    }
+    Ok(())
 }
 
 fn posted_body(posted: &Posted, viewer: &Viewer) -> String {

@@ -65,12 +65,15 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
 /// of the list, because somebody pays for them.
 pub(super) fn named(call: &Call, name: Option<String>) -> Result<Option<String>, Refusal> {
     let Some(name) = name else { return Ok(None) };
-    let listed = call.app.runtime.registry().list().any(|(record, _)| record.id == name);
-    if call.principal.kind == KeyKind::Public && !listed {
-        let text = format!("Model {name:?} is not one of GET /api/models");
-        return Err(Refusal::new(ErrorCode::ModelNotFound, text));
+    if call.principal.kind == KeyKind::Secret {
+        return Ok(Some(name));
     }
-    Ok(Some(name))
+    let text = match call.app.runtime.registry().list().find(|(record, _)| record.id == name) {
+        Some((_, true)) => return Ok(Some(name)),
+        Some((_, false)) => format!("Model {name:?} is not available"),
+        None => format!("Model {name:?} is not one of GET /api/models"),
+    };
+    Err(Refusal::new(ErrorCode::ModelNotFound, text))
 }
 
 fn view(record: &ModelRecord, available: bool, secret: bool) -> ModelView {

@@ -69,7 +69,12 @@ async fn load(app: &App, file: &Path) {
 async fn store(app: &App, file: &Path) -> Result<Option<(String, Upserted)>, String> {
     let text = std::fs::read_to_string(file).map_err(|e| e.to_string())?;
     let config: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
-    let name = check_agent(&config).map_err(|e| e.message)?.config.agent.name;
+    let checked = check_agent(&config).map_err(|e| e.message)?;
+    if let Err(why) = app.runtime.check_agents_model(&checked) {
+        // Another node, or a later configuration, may have it.
+        tracing::warn!(agent = %checked.config.agent.name, %why, "this agent cannot run here yet");
+    }
+    let name = checked.config.agent.name;
     let (tenant, stored) = (TenantId::default_tenant(), name.clone());
     let done = app
         .store

@@ -14,11 +14,13 @@ const BY_KEY: [(&str, Wire, &[&str]); 3] = [
     ("gemini", Wire::Gemini, &["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"]),
 ];
 
-/// Bedrock finds its keys itself; one of these says that they are there.
-const BEDROCK: [&str; 2] = ["AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK"];
+/// Bedrock finds its keys itself; one of these sets says that they are there.
+const BEDROCK: [&[&str]; 2] =
+    [&["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], &["AWS_BEARER_TOKEN_BEDROCK"]];
 
 /// Models that have a name without any configuration (row C4).
-const SAMPLES: [(&str, &str, &str, &str, u32); 2] = [
+const SAMPLES: [(&str, &str, &str, &str, u32); 3] = [
+    ("demo", "Demo", "demo", "demo", 8192),
     ("claude", "Claude 3.5 Sonnet", "bedrock", "anthropic.claude-3-5-sonnet-20241022-v2:0", 8192),
     ("gemini", "Gemini 2.5 Flash", "gemini", "gemini-2.5-flash", 8192),
 ];
@@ -35,7 +37,9 @@ fn settings(config: &Config) -> Result<Vec<ProviderSettings>, String> {
         let api_key = match &provider.api_key_env {
             None => None,
             Some(variable) => Some(read(variable).ok_or_else(|| {
-                format!("providers.{name}: the environment variable {variable} is not set")
+                format!(
+                    "providers.{name}: the environment variable {variable:?} is not set; set it, or leave api_key_env out"
+                )
             })?),
         };
         settings.push(ProviderSettings {
@@ -54,7 +58,10 @@ fn settings(config: &Config) -> Result<Vec<ProviderSettings>, String> {
         }
     }
     let has_region = ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().any(|v| read(v).is_some());
-    if !config.providers.contains_key("bedrock") && has_region && BEDROCK.iter().any(|v| read(v).is_some()) {
+    if !config.providers.contains_key("bedrock")
+        && has_region
+        && BEDROCK.iter().any(|all| all.iter().all(|v| read(v).is_some()))
+    {
         settings.push(bare("bedrock", Wire::Bedrock, None));
     }
     if !config.providers.contains_key("demo") {

@@ -49,7 +49,7 @@ impl Inlet {
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         let (first, _) = self.0.recv().await?;
         let Ok((second, _)) = self.0.try_recv() else { return Some(first) };
-        let mut all = BytesMut::with_capacity(4 * (first.len() + second.len()));
+        let mut all = BytesMut::with_capacity((first.len() + second.len()).max(4096));
         all.extend_from_slice(&first);
         all.extend_from_slice(&second);
         for _ in 2..JOINED {

@@ -1,8 +1,10 @@
 //! Uploaded files and their signed addresses.
 
 use reqwest::Method;
+use serde_json::json;
 
 use crate::gateway::{Gateway, ask, fine};
+use crate::yard::Yard;
 
 #[tokio::test]
 async fn a_file_is_read_by_its_uploader_a_backend_or_a_signed_address() {
@@ -53,5 +55,34 @@ async fn a_changed_signed_address_is_refused() {
         url.replace(expires, "0"),
     ] {
         assert_eq!(ask(gateway.bare(Method::GET, &changed)).await.0, 401, "{changed}");
+    }
+}
+
+/// The gateway reads attachments for the model with its own means, so a user
+/// can attach only what is theirs or open to everybody.
+#[tokio::test]
+async fn x6_a_user_attaches_only_what_they_may_read() {
+    let yard = Yard::new().await;
+    let gateway = &yard.gateway;
+    let upload =
+        gateway.user("ann", Method::POST, "/api/files").header("content-type", "text/plain").body("mine");
+    let file = fine(upload).await["file"]["id"].clone();
+    let path = format!("/api/smart-spaces/{}/messages", yard.space);
+    let post = |user: &str, part: serde_json::Value| {
+        let body = json!({"parts": [{"type": "text", "text": "say read it"}, part]});
+        ask(gateway.user(user, Method::POST, &path).json(&body))
+    };
+    let stored = json!({"type": "file", "mediaType": "text/plain", "fileId": file});
+    assert_eq!(post("ann", stored.clone()).await.0, 201);
+    assert_eq!(post("bob", stored).await.0, 403);
+    let missing = json!({"type": "file", "mediaType": "text/plain", "fileId": "file_0"});
+    assert_eq!(post("ann", missing).await.0, 404);
+    for (url, status) in [
+        ("s3://company/secret.pdf", 400),
+        ("http://169.254.169.254/latest", 400),
+        ("https://example.com/cat.png", 201),
+    ] {
+        let part = json!({"type": "file", "mediaType": "image/png", "url": url});
+        assert_eq!(post("ann", part).await.0, status, "{url}");
     }
 }
