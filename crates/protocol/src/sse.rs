@@ -49,33 +49,40 @@ impl SseSplitter {
                 rest = &rest[1..];
                 continue;
             }
-            let Some(end) = rest.iter().position(|b| matches!(b, b'\n' | b'\r')) else {
+            let Some(end) = memchr::memchr2(b'\n', b'\r', rest) else {
                 self.line.extend_from_slice(rest);
-                return self.check_size();
+                return self.check_size(self.line.len());
             };
-            self.line.extend_from_slice(&rest[..end]);
-            self.check_size()?;
             self.after_cr = rest[end] == b'\r';
+            if self.line.is_empty() {
+                // The whole line is here: it is read where it lies.
+                self.check_size(end)?;
+                self.end_line(&rest[..end], out);
+            } else {
+                self.line.extend_from_slice(&rest[..end]);
+                self.check_size(self.line.len())?;
+                let mut line = std::mem::take(&mut self.line);
+                self.end_line(&line, out);
+                line.clear();
+                self.line = line;
+            }
             rest = &rest[end + 1..];
-            self.end_line(out);
         }
         Ok(())
     }
 
-    fn check_size(&self) -> Result<(), TooLarge> {
-        if self.line.len() + self.event.data.len() > self.limit {
+    fn check_size(&self, line: usize) -> Result<(), TooLarge> {
+        if line + self.event.data.len() > self.limit {
             return Err(TooLarge { limit: self.limit });
         }
         Ok(())
     }
 
-    fn end_line(&mut self, out: &mut Vec<SseEvent>) {
-        let bytes = std::mem::take(&mut self.line);
-        let mut line = String::from_utf8_lossy(&bytes).into_owned();
-        if std::mem::take(&mut self.first_line)
-            && let Some(rest) = line.strip_prefix('\u{feff}')
-        {
-            line = rest.to_owned();
+    fn end_line(&mut self, bytes: &[u8], out: &mut Vec<SseEvent>) {
+        let text = String::from_utf8_lossy(bytes);
+        let mut line: &str = &text;
+        if std::mem::take(&mut self.first_line) {
+            line = line.strip_prefix('\u{feff}').unwrap_or(line);
         }
         if line.is_empty() {
             let event = std::mem::take(&mut self.event);
@@ -87,7 +94,7 @@ impl SseSplitter {
         let (field, value) = match line.split_once(':') {
             Some(("", _)) => return,
             Some((field, value)) => (field, value.strip_prefix(' ').unwrap_or(value)),
-            None => (line.as_str(), ""),
+            None => (line, ""),
         };
         match field {
             "data" => {

@@ -2,6 +2,8 @@
 //! calls, and searches on the vendor's side. Each streams, then comes whole;
 //! what did not stream is told from the whole item.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 use toolyard_protocol::run::{FinishReason, Usage};
 use toolyard_protocol::sse::SseEvent;
@@ -41,8 +43,9 @@ impl Listen for Listener {
         }
         let named = event.event.as_deref().unwrap_or_default();
         match serde_json::from_str::<Event<'_>>(data) {
-            Ok(event) => {
-                let kind = filled(&event.kind).unwrap_or(named).to_owned();
+            Ok(mut event) => {
+                let told = event.kind.take().filter(|kind| kind.filled().is_some());
+                let kind = told.map_or(Cow::Borrowed(named), |kind| kind.0);
                 if kind == "error" || (kind.is_empty() && event.error.is_some()) {
                     return Err(fault::in_stream(data));
                 }
