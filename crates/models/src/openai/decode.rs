@@ -1,9 +1,9 @@
-//! Bytes in, chunks out. No IO: the same bytes give the same chunks at every
+//! Events in, chunks out. No IO: the same bytes give the same chunks at every
 //! split.
 
 use serde_json::{Map, Value};
 use toolyard_protocol::run::{FinishReason, Usage};
-use toolyard_protocol::sse::{SseEvent, SseSplitter};
+use toolyard_protocol::sse::SseEvent;
 
 use super::calls::Calls;
 use super::fault;
@@ -12,45 +12,48 @@ use super::wire::{Annotation, CallPiece, Choice, Delta, Piece};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
 use crate::lenient::{Text, filled};
-use crate::wire::{Decode, EVENT_BYTES, Refusal, parse};
+use crate::sse::{Listen, SseDecoder};
+use crate::wire::{Refusal, parse};
 
 /// Reads one reply.
-#[derive(Debug)]
-pub struct Decoder {
-    splitter: SseSplitter,
-    events: Vec<SseEvent>,
+pub type Decoder = SseDecoder<Listener>;
+
+/// Understands the events of one reply.
+#[derive(Debug, Default)]
+pub struct Listener {
     calls: Calls,
     thoughts: Thoughts,
     facts: Map<String, Value>,
     usage: Option<Usage>,
     finish: Option<FinishReason>,
-    seen: u64,
     done: bool,
 }
 
-impl Default for Decoder {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Decoder {
-    pub fn new() -> Self {
-        Self {
-            splitter: SseSplitter::new(EVENT_BYTES),
-            events: Vec::new(),
-            calls: Calls::default(),
-            thoughts: Thoughts::default(),
-            facts: Map::new(),
-            usage: None,
-            finish: None,
-            seen: 0,
-            done: false,
+impl Listen for Listener {
+    fn hear(&mut self, event: &SseEvent, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        let data = event.data.trim();
+        if data == "[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        match event.event.as_deref() {
+            None | Some("message") => self.hear_whole(data, out),
+            Some("error") => Err(fault::in_stream(&parse(data))),
+            // A named event of somebody in between: read it if it is ours.
+            Some(_) => match serde_json::from_str::<Piece<'_>>(data) {
+                Ok(piece) => self.take(piece, out),
+                Err(_) => Ok(()),
+            },
         }
     }
-}
 
-impl Decode for Decoder {
+    fn hear_whole(&mut self, body: &str, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        match serde_json::from_str::<Piece<'_>>(body) {
+            Ok(piece) => self.take(piece, out),
+            Err(why) => Err(ModelError::Unreadable { detail: Detail::new(format!("{why} in: {body}")) }),
+        }
+    }
+
     fn is_done(&self) -> bool {
         self.done
     }
@@ -59,41 +62,12 @@ impl Decode for Decoder {
         self.finish.is_some()
     }
 
-    fn events_seen(&self) -> u64 {
-        self.seen
-    }
-
     fn refused(refusal: &Refusal) -> ModelError {
         fault::of_status(refusal.status, refusal.retry_after, &refusal.body)
     }
 
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        let mut events = std::mem::take(&mut self.events);
-        let split = self.splitter.push(bytes, &mut events);
-        // Events that came before one that is too large still count.
-        let read = events.drain(..).try_for_each(|event| self.take_event(&event, out));
-        self.events = events;
-        read?;
-        if self.done {
-            return Ok(());
-        }
-        split.map_err(|large| ModelError::TooLarge { limit: large.limit as u64 })
-    }
-
-    fn push_whole(&mut self, body: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        self.take_piece(&String::from_utf8_lossy(body), out)
-    }
-
-    fn end(&mut self, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        if !self.done {
-            // Some servers forget the last empty line. A piece that is only
-            // half there is part of the cut, not an error of its own.
-            match self.push(b"\n\n", out) {
-                Ok(()) | Err(ModelError::Unreadable { .. }) => {}
-                Err(error) => return Err(error),
-            }
-            self.done = true;
-        }
+    fn close(&mut self, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        self.done = true;
         let Some(reason) = self.finish else {
             return Err(ModelError::Cut { detail: Detail::new("no finish reason before the end") });
         };
@@ -119,35 +93,7 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
-    fn take_event(&mut self, event: &SseEvent, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        if self.done {
-            return Ok(());
-        }
-        self.seen += 1;
-        let data = event.data.trim();
-        if data == "[DONE]" {
-            self.done = true;
-            return Ok(());
-        }
-        match event.event.as_deref() {
-            None | Some("message") => self.take_piece(data, out),
-            Some("error") => Err(fault::in_stream(&parse(data))),
-            // A named event of somebody in between: read it if it is ours.
-            Some(_) => match serde_json::from_str::<Piece<'_>>(data) {
-                Ok(piece) => self.take(piece, out),
-                Err(_) => Ok(()),
-            },
-        }
-    }
-
-    fn take_piece(&mut self, data: &str, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        match serde_json::from_str::<Piece<'_>>(data) {
-            Ok(piece) => self.take(piece, out),
-            Err(why) => Err(ModelError::Unreadable { detail: Detail::new(format!("{why} in: {data}")) }),
-        }
-    }
-
+impl Listener {
     fn take(&mut self, piece: Piece<'_>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         let (mut usage, mut error) = (piece.usage, piece.error);
         if let Some(extra) = piece.x_groq {

@@ -19,7 +19,7 @@ use crate::request::Request;
 use crate::retry::Retry;
 use crate::wire::{Ask, Line, Timeouts, stream};
 
-pub use decode::Decoder;
+pub use decode::{Decoder, Listener};
 pub use encode::encode;
 
 /// One configured endpoint. Its `Debug` shows no key.

@@ -66,7 +66,7 @@ impl Outcome {
 
 /// Feeds these pieces to a decoder.
 pub(crate) fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::default();
     let mut chunks = Vec::new();
     for piece in pieces {
         if let Err(error) = decoder.push(piece, &mut chunks) {
