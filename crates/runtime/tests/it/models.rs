@@ -364,11 +364,7 @@ async fn an_uploaded_picture_reaches_the_model() {
     };
     yard.until(posted.runs[0].run.as_ref().unwrap(), RunStatus::Completed).await;
     let body = one.requests()[0].body.to_string();
-    assert!(
-        body.contains("data:image/png;base64,iVBORyBub3QgcmVhbGx5")
-            || body.contains("data:image/png;base64,iVBOR"),
-        "{body}"
-    );
+    assert!(body.contains("data:image/png;base64,iVBORyBub3QgcmVhbGx5"), "{body}");
 }
 
 /// `output.schema` of the agent is the form of the reply.

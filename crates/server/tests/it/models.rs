@@ -85,3 +85,24 @@ async fn an_agent_with_an_unknown_model_is_refused_by_its_name() {
     named["model"] = json!({"name": "quick"});
     gateway.post("/api/agents", json!({"config": named})).await;
 }
+
+/// Row C5: the vendors' usual variables are all that a provider needs; half of
+/// a key is none, and does not keep the gateway from starting.
+#[tokio::test]
+async fn c5_the_vendors_variables_bring_their_providers() {
+    let half = [("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE"), ("AWS_REGION", "eu-central-1")];
+    let gateway = Gateway::start_with(Folder::new(), &half).await;
+    let list = gateway.get("/api/models").await;
+    assert_eq!(of(&list, "claude")["available"], false);
+    assert_eq!(of(&list, "gemini")["available"], false);
+    let whole = [
+        ("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE"),
+        ("AWS_SECRET_ACCESS_KEY", "example"),
+        ("AWS_REGION", "eu-central-1"),
+        ("GOOGLE_GENERATIVE_AI_API_KEY", "example"),
+    ];
+    let gateway = Gateway::start_with(Folder::new(), &whole).await;
+    let list = gateway.get("/api/models").await;
+    assert_eq!(of(&list, "claude")["available"], true);
+    assert_eq!(of(&list, "gemini")["available"], true);
+}
