@@ -68,9 +68,10 @@ pub(crate) fn millionths(dollars: f64) -> u64 {
 pub fn check_agent(config: &Value) -> Result<LoadedAgent, ApiError> {
     let refused =
         |text: String| ApiError::new(ErrorCode::InvalidConfig, format!("Invalid agent config: {text}"));
-    let (parsed, set) = agent::parse(config).map_err(|e| refused(e.to_string()))?;
-    for (i, tool) in set.0.iter().enumerate() {
+    let (parsed, mut set) = agent::parse(config).map_err(|e| refused(e.to_string()))?;
+    for (i, tool) in set.0.iter_mut().enumerate() {
         toolyard_tools::available(&tool.execution).map_err(|e| refused(format!("tools[{i}]: {e}")))?;
+        toolyard_tools::complete(tool);
         if tool.if_absent == IfAbsent::Fail {
             return Err(refused(format!("tools[{i}].ifAbsent: \"fail\" is not available in this release")));
         }

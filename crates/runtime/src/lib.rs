@@ -36,3 +36,4 @@ pub use toolyard_models::{
     BadProvider, BadRegistry, ModelError, ModelRecord, Price, ProviderKind, ProviderSettings, Providers,
     Registry, Wanted,
 };
+pub use toolyard_tools::Toolbox;

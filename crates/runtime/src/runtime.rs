@@ -13,6 +13,7 @@ use toolyard_protocol::{ErrorCode, Guarded, RunId, TenantId, limits};
 use toolyard_store::log::{self, Append};
 use toolyard_store::runs::{self, After, Claimed, GaveUp, Owner};
 use toolyard_store::{Commit, Store, StoreError, Watch, nodes};
+use toolyard_tools::Toolbox;
 
 use crate::agents::Agents;
 use crate::scheduler;
@@ -26,6 +27,7 @@ use crate::worker::{self, Worker};
 pub struct Runtime {
     pub(crate) store: Arc<Store>,
     pub(crate) registry: Registry,
+    pub(crate) toolbox: Toolbox,
     pub(crate) settings: Settings,
     pub(crate) owner: Owner,
     pub(crate) agents: Agents,
@@ -71,6 +73,7 @@ impl Runtime {
     pub async fn start(
         store: Arc<Store>,
         registry: Registry,
+        toolbox: Toolbox,
         settings: Settings,
     ) -> Result<Arc<Self>, StoreError> {
         let incarnation = uuid::Uuid::now_v7().simple().to_string();
@@ -81,6 +84,7 @@ impl Runtime {
         let runtime = Arc::new(Self {
             store,
             registry,
+            toolbox,
             slots: Slots::new(settings.active_runs),
             settings,
             owner,

@@ -1,10 +1,13 @@
 //! Executors: code on the gateway that runs a tool call.
 //!
-//! [`available`] says which execution types this release has. [`execute`] runs
-//! a call. A `waiting` tool never runs: [`waiting::plan`] says until when its
-//! call lies on disk. Nothing here knows of runs' logs, keys or HTTP routes.
+//! [`available`] says which execution types this release has. A [`Toolbox`]
+//! runs a call. Two kinds never reach it: a `waiting` tool lies on disk until
+//! the moment that [`waiting::plan`] says, and a [`prebuilt`] one runs inside
+//! the transaction that logs its result. Nothing here knows of runs' logs,
+//! keys or HTTP routes.
 
 pub mod basic;
+pub mod prebuilt;
 #[cfg(feature = "failpoints")]
 mod recorder;
 pub mod waiting;
@@ -22,6 +25,8 @@ pub struct CallContext {
     pub space: Option<SpaceId>,
     pub agent_entity: Option<EntityId>,
     pub agent: AgentName,
+    /// Who made the run begin.
+    pub trigger: Option<EntityId>,
     /// Also the idempotency key towards the outside.
     pub call: CallId,
 }
@@ -44,32 +49,59 @@ pub fn available(execution: &Execution) -> Result<(), String> {
         Execution::Recorder(_) => {
             Err("execution type recorder exists only in builds for crash tests".to_owned())
         }
+        Execution::Prebuilt(prebuilt) => match prebuilt::find(&prebuilt.action) {
+            Some(_) => Ok(()),
+            None => Err(format!("Unknown prebuilt tool: {}", prebuilt.action)),
+        },
         Execution::Request(_)
         | Execution::ImageGenerator(_)
         | Execution::AiAgent(_)
-        | Execution::Compute(_)
-        | Execution::Prebuilt(_) => {
+        | Execution::Compute(_) => {
             Err(format!("execution type {} is not available in this release", execution.type_name()))
         }
     }
 }
 
-/// Runs a call to its end.
-pub async fn execute(spec: &ToolSpec, args: &Value, context: &CallContext) -> Result<Value, ToolFailure> {
-    match &spec.execution {
-        Execution::Basic(basic) => basic::execute(basic, args).ok_or_else(|| {
-            ToolFailure::TellModel(format!("Tool {} is executed by a client, not by the gateway", spec.name))
-        }),
-        #[cfg(feature = "failpoints")]
-        Execution::Recorder(recorder) => recorder::execute(recorder, args, context).await,
-        #[cfg(not(feature = "failpoints"))]
-        Execution::Recorder(_) => Err(unavailable(spec, context)),
-        Execution::Waiting(_)
-        | Execution::Request(_)
-        | Execution::ImageGenerator(_)
-        | Execution::AiAgent(_)
-        | Execution::Compute(_)
-        | Execution::Prebuilt(_) => Err(unavailable(spec, context)),
+/// Fills in what a configuration may leave out.
+pub fn complete(spec: &mut ToolSpec) {
+    if let Execution::Prebuilt(prebuilt) = &spec.execution
+        && let Some(action) = prebuilt::find(&prebuilt.action)
+    {
+        prebuilt::complete(action, spec);
+    }
+}
+
+/// What executors share: the doors, the workers and the far sides that they
+/// use. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Toolbox {}
+
+impl Toolbox {
+    /// Runs a call to its end.
+    pub async fn execute(
+        &self,
+        spec: &ToolSpec,
+        args: &Value,
+        context: &CallContext,
+    ) -> Result<Value, ToolFailure> {
+        match &spec.execution {
+            Execution::Basic(basic) => basic::execute(basic, args).ok_or_else(|| {
+                ToolFailure::TellModel(format!(
+                    "Tool {} is executed by a client, not by the gateway",
+                    spec.name
+                ))
+            }),
+            #[cfg(feature = "failpoints")]
+            Execution::Recorder(recorder) => recorder::execute(recorder, args, context).await,
+            #[cfg(not(feature = "failpoints"))]
+            Execution::Recorder(_) => Err(unavailable(spec, context)),
+            Execution::Waiting(_)
+            | Execution::Request(_)
+            | Execution::ImageGenerator(_)
+            | Execution::AiAgent(_)
+            | Execution::Compute(_)
+            | Execution::Prebuilt(_) => Err(unavailable(spec, context)),
+        }
     }
 }
 

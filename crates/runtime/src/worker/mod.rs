@@ -6,9 +6,11 @@
 
 mod append;
 mod context;
+mod deed;
 mod draft;
 mod gate;
 mod history;
+mod scribe;
 mod speaking;
 mod tools;
 mod turns;
@@ -242,6 +244,9 @@ impl Worker {
                 self.tell(Input::Halted { said }).await?;
                 return Ok(());
             }
+        }
+        if self.perform_deed(&due).await? {
+            return Ok(());
         }
         for effect in due {
             match effect {

@@ -9,7 +9,7 @@ use toolyard_engine::{Effect, EffectId, Input};
 use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{CallId, ToolOutcome, limits};
 use toolyard_store::failpoint;
-use toolyard_tools::{CallContext, ToolFailure};
+use toolyard_tools::{CallContext, ToolFailure, Toolbox};
 
 use super::{Stop, Worker};
 use crate::blob::fit;
@@ -64,21 +64,13 @@ impl Worker {
             return;
         }
         let Effect::RunTool { call, tool, args, untrusted, .. } = effect else { return };
-        let agent = self.agent.clone();
-        let created = self.run.created();
-        let context = created.map(|created| CallContext {
-            tenant: self.tenant.clone(),
-            run: self.id.clone(),
-            space: created.space.clone(),
-            agent_entity: created.agent_entity.clone(),
-            agent: created.agent.clone(),
-            call: call.clone(),
-        });
+        let (agent, toolbox) = (self.agent.clone(), self.rt.toolbox.clone());
+        let context = self.context_of(&call);
         let task = async move {
             failpoint!("tool.before_start");
             let spec = agent.as_ref().ok().and_then(|a| a.tools.set.find(tool.as_str()));
             let outcome = match (spec, context) {
-                (Some(spec), Some(context)) => execute(spec, &args, &context).await,
+                (Some(spec), Some(context)) => execute(&toolbox, spec, &args, &context).await,
                 _ => ToolOutcome::Failed(format!("Tool: {tool} not found")),
             };
             failpoint!("tool.after_effect");
@@ -86,6 +78,20 @@ impl Worker {
         };
         let handle = self.hands.running.spawn(task);
         self.hands.by_effect.insert(id, handle);
+    }
+
+    /// Where a call of this run comes from.
+    pub(super) fn context_of(&self, call: &CallId) -> Option<CallContext> {
+        let created = self.run.created()?;
+        Some(CallContext {
+            tenant: self.tenant.clone(),
+            run: self.id.clone(),
+            space: created.space.clone(),
+            agent_entity: created.agent_entity.clone(),
+            agent: created.agent.clone(),
+            trigger: created.trigger.as_ref().map(|t| t.entity.clone()),
+            call: call.clone(),
+        })
     }
 
     pub(super) async fn returned(&mut self, done: Done) -> Result<(), Stop> {
@@ -97,9 +103,9 @@ impl Worker {
 }
 
 /// Runs a tool within its time.
-async fn execute(spec: &ToolSpec, args: &Value, context: &CallContext) -> ToolOutcome {
+async fn execute(toolbox: &Toolbox, spec: &ToolSpec, args: &Value, context: &CallContext) -> ToolOutcome {
     let limit = spec.timeout_ms.unwrap_or(limits::TOOL_TIMEOUT_MS);
-    let run = caught(toolyard_tools::execute(spec, args, context));
+    let run = caught(toolbox.execute(spec, args, context));
     match tokio::time::timeout(Duration::from_millis(limit), run).await {
         Ok(Ok(value)) => ToolOutcome::Ok(value),
         Ok(Err(ToolFailure::TellModel(text))) => ToolOutcome::Failed(text),

@@ -15,7 +15,8 @@ use toolyard_protocol::{
     AgentName, ApiError, CallId, EntityId, KeyId, KeyKind, NodeId, RunId, SpaceId, TenantId, ToolOutcome,
 };
 use toolyard_runtime::{
-    Caller, Disposition, Fresh, PostMessage, Posted, ResultIn, Runtime, Settings, Submitted, check_agent,
+    Caller, Disposition, Fresh, PostMessage, Posted, ResultIn, Runtime, Settings, Submitted, Toolbox,
+    check_agent,
 };
 use toolyard_store::entities::{Entity, EntityKind};
 use toolyard_store::spaces::Space;
@@ -120,7 +121,7 @@ impl Yard {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path()).await;
         let tenant = TenantId::default_tenant();
-        let rt = Runtime::start(store.clone(), registry, settings).await.unwrap();
+        let rt = Runtime::start(store.clone(), registry, Toolbox::default(), settings).await.unwrap();
         check_agent(&config).unwrap();
         let t = tenant.clone();
         let made = store
@@ -173,7 +174,8 @@ impl Yard {
         }
         rt.stop(Duration::ZERO).await;
         let store = open(copy.path()).await;
-        let rt = Runtime::start(store, Registry::bare(providers()), settings()).await.unwrap();
+        let rt =
+            Runtime::start(store, Registry::bare(providers()), Toolbox::default(), settings()).await.unwrap();
         Self { rt, tenant, space, ada, bob, bot, folder: copy }
     }
 
