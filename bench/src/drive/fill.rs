@@ -187,6 +187,7 @@ async fn copy(tx: &mut Tx<'_>, template: &Template) -> Result<(), log::AppendErr
         run: &run,
         root: &run,
         space: Some(&space),
+        child: false,
         epoch: 1,
         owner: &owner,
         expected: 0,

@@ -5,7 +5,7 @@
 //! return. Who may answer is decided by `protocol::wait::may_answer`, not here.
 
 use serde_json::{Map, Value, json};
-use toolyard_protocol::event::{Answered, BlobRef, Decision, MessageTaken, ToolReturned};
+use toolyard_protocol::event::{Answered, BlobRef, Decision, MessageTaken, Spent, ToolReturned};
 use toolyard_protocol::outcome::{DENIED_TEXT, SUPERSEDED_TEXT};
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::wait::{Wait, WaitKind};
@@ -72,9 +72,20 @@ pub fn submit_result(
 }
 
 /// A child run ended, in the same transaction as this.
-pub fn end_child(wait: &Wait, outcome: ToolOutcome, blob: Option<BlobRef>) -> Result<Vec<Event>, Refusal> {
+pub fn end_child(
+    wait: &Wait,
+    outcome: ToolOutcome,
+    blob: Option<BlobRef>,
+    spent: Option<Spent>,
+) -> Result<Vec<Event>, Refusal> {
     match wait.kind {
-        WaitKind::Child => Ok(vec![returned(wait, outcome, blob, Actor::Gateway {})]),
+        WaitKind::Child => {
+            let mut end = returned(wait, outcome, blob, Actor::Gateway {});
+            if let Event::ToolReturned(end) = &mut end {
+                end.spent = spent.map_or(Guarded::Hidden, Guarded::Shown);
+            }
+            Ok(vec![end])
+        }
         WaitKind::Client | WaitKind::Approval | WaitKind::Input | WaitKind::Credential | WaitKind::Timer => {
             Err(Refusal::WrongAnswer { kind: wait.kind, given: "a child's end" })
         }
@@ -143,6 +154,8 @@ pub fn supersede(waits: &[Wait], messages: Vec<MessageId>, by: Actor) -> Vec<Eve
 pub fn wakes(events: &[Event], waits_left: usize) -> bool {
     events.iter().any(|event| match event {
         Event::Answered(_) | Event::CancelRequested(_) | Event::MessageTaken(_) => true,
+        // What the run waits for has changed: its owner says so and lies down again.
+        Event::ChildAsked(_) | Event::ChildAnswered(_) => true,
         Event::ToolReturned(_) => waits_left == 0,
         Event::RunCreated(_)
         | Event::RunStarted(_)
@@ -155,8 +168,6 @@ pub fn wakes(events: &[Event], waits_left: usize) -> bool {
         | Event::ResultAmended(_)
         | Event::ToolsetReplaced(_)
         | Event::ChildStarted(_)
-        | Event::ChildAsked(_)
-        | Event::ChildAnswered(_)
         | Event::MessageQueued(_)
         | Event::HistoryCompacted(_)
         | Event::PluginEmitted(_)

@@ -39,7 +39,7 @@ pub enum Input {
     /// An executor of this worker ended a dispatched call.
     ToolEnded { call: CallId, outcome: ToolOutcome, blob: Option<BlobRef>, untrusted: bool },
     /// A dispatched call became a run of its own.
-    ChildStarted { call: CallId, child: RunId, expires: Option<Timestamp> },
+    ChildStarted { call: CallId, child: RunId, expires: Option<Timestamp>, stream: bool },
     /// News of a dispatched or parked call.
     Progressed { call: CallId, fraction: Option<f64>, message: Option<String>, preliminary: Option<Value> },
     /// What hooks and the worker's own upkeep have to log between steps.

@@ -40,6 +40,10 @@ pub const TOOL_TIMEOUT_MS: u64 = 30_000;
 pub const WAITING_MAX_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 /// Recoveries of a run without progress before it is isolated.
 pub const RECOVERIES: u32 = 5;
+/// Agents that call agents that call agents, below the first.
+pub const CHILD_DEPTH: u32 = 4;
+/// Runs below one root run, over all of its life.
+pub const CHILDREN: i64 = 64;
 /// Depth of agents that trigger agents in a space.
 pub const TRIGGER_DEPTH: u32 = 5;
 /// Bytes of an uploaded file.

@@ -63,6 +63,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             by,
             metadata,
             model,
+            errand,
         }) => Event::RunCreated(RunCreated {
             agent: agent.clone(),
             agent_version: secret(agent_version),
@@ -82,6 +83,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             by: secret(by),
             metadata: secret(metadata),
             model: secret(model),
+            errand: secret(errand),
         }),
         Event::RunStarted(RunStarted {}) => Event::RunStarted(RunStarted {}),
         Event::StepRestarted(StepRestarted { step, attempt, why }) => {
@@ -210,6 +212,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             blob,
             error,
             by,
+            spent,
         }) => Event::ToolReturned(ToolReturned {
             call: call.clone(),
             tool: name.clone(),
@@ -220,6 +223,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             blob: tool(*visibility, blob),
             error: tool(*visibility, error),
             by: secret(by),
+            spent: tool(*visibility, spent),
         }),
         Event::ReplyAmended(ReplyAmended { step, message, parts, show_reasoning, by }) => {
             Event::ReplyAmended(ReplyAmended {
@@ -244,13 +248,14 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
         Event::ToolsetReplaced(ToolsetReplaced { toolset, model }) => {
             Event::ToolsetReplaced(ToolsetReplaced { toolset: secret(toolset), model: secret(model) })
         }
-        Event::ChildStarted(ChildStarted { call, tool: name, visibility, child, expires }) => {
+        Event::ChildStarted(ChildStarted { call, tool: name, visibility, child, expires, stream }) => {
             Event::ChildStarted(ChildStarted {
                 call: call.clone(),
                 tool: name.clone(),
                 visibility: *visibility,
                 child: child.clone(),
                 expires: *expires,
+                stream: *stream,
             })
         }
         Event::ChildAsked(ChildAsked { call, child, wait, kind, rule, payload }) => {

@@ -166,7 +166,7 @@ impl LedgerChange {
                 visibility: e.visibility,
                 rule: AnswerRule::Gateway {},
                 expires_at: e.expires,
-                payload: Value::Null,
+                payload: serde_json::json!({ "child": e.child, "stream": e.stream }),
             }))),
             Event::Answered(e) => Some(Self::End(e.wait.clone())),
             Event::ToolReturned(e) => Some(Self::EndCall(e.call.clone())),

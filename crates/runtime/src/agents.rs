@@ -6,10 +6,11 @@ use std::sync::Arc;
 use moka::sync::Cache;
 use serde_json::Value;
 use toolyard_models::{OfferedTool, Wanted};
+use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::agent::{self, AgentConfig};
 use toolyard_protocol::limits::RunLimits;
 use toolyard_protocol::tool::{IfAbsent, ToolSpec, Toolset};
-use toolyard_protocol::{ApiError, ErrorCode, Hash, TenantId, ToolName};
+use toolyard_protocol::{AgentName, ApiError, ErrorCode, Hash, TenantId, ToolName};
 use toolyard_schema::{Limits, ToolSchema};
 use toolyard_store::{StoreError, Tx, agents};
 
@@ -19,6 +20,8 @@ pub struct LoadedAgent {
     pub hash: Hash,
     pub config: AgentConfig,
     pub tools: Arc<LoadedTools>,
+    /// The agents inside its configuration.
+    pub children: Vec<LoadedAgent>,
 }
 
 /// A toolset with its compiled schemas.
@@ -68,10 +71,24 @@ pub(crate) fn millionths(dollars: f64) -> u64 {
 pub fn check_agent(config: &Value) -> Result<LoadedAgent, ApiError> {
     let refused =
         |text: String| ApiError::new(ErrorCode::InvalidConfig, format!("Invalid agent config: {text}"));
+    let mut children = Vec::new();
     let (parsed, mut set) = agent::parse(config).map_err(|e| refused(e.to_string()))?;
     for (i, tool) in set.0.iter_mut().enumerate() {
         toolyard_tools::available(&tool.execution).map_err(|e| refused(format!("tools[{i}]: {e}")))?;
         toolyard_tools::complete(tool);
+        // An agent inside the agent is checked with it; a named one may come later.
+        if let Execution::AiAgent(child) = &tool.execution {
+            let at = format!("tools[{i}].execution.agentConfig");
+            match &child.agent_config {
+                Value::String(name) => {
+                    AgentName::parse(name).map_err(|e| refused(format!("{at}: {e}")))?;
+                }
+                inline => {
+                    let inner = check_agent(inline).map_err(|e| refused(format!("{at}: {}", e.message)))?;
+                    children.push(inner);
+                }
+            }
+        }
         if tool.if_absent == IfAbsent::Fail {
             return Err(refused(format!("tools[{i}].ifAbsent: \"fail\" is not available in this release")));
         }
@@ -80,7 +97,7 @@ pub fn check_agent(config: &Value) -> Result<LoadedAgent, ApiError> {
         return Err(refused("mcp: MCP servers are not available in this release".to_owned()));
     }
     let tools = load_tools(set).map_err(refused)?;
-    Ok(LoadedAgent { hash: Hash::of_json(config), config: parsed, tools: Arc::new(tools) })
+    Ok(LoadedAgent { hash: Hash::of_json(config), config: parsed, tools: Arc::new(tools), children })
 }
 
 fn load_tools(set: Toolset) -> Result<LoadedTools, String> {

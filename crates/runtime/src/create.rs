@@ -59,7 +59,7 @@ pub fn check_model(registry: &Registry, agent: &LoadedAgent) -> Result<(), ApiEr
             "maxCostUsd needs a price of the model: add it under [models] of the gateway's configuration";
         return Err(refused("budget", why.to_owned()));
     }
-    Ok(())
+    agent.children.iter().try_for_each(|child| check_model(registry, child))
 }
 
 impl Runtime {
@@ -170,12 +170,10 @@ impl Runtime {
         birth: Birth<'_>,
         desk: &mut Desk,
     ) -> Result<(RunId, bool), StoreError> {
-        let tenant = &birth.by.tenant;
-        let owner = desk.owner();
         let run = RunId::mint();
         let config = &birth.agent.config;
         let new = NewRun {
-            tenant: tenant.clone(),
+            tenant: birth.by.tenant.clone(),
             id: run.clone(),
             space: Some(birth.space.id.clone()),
             agent_entity: Some(birth.agent_entity.clone()),
@@ -187,13 +185,12 @@ impl Runtime {
             depth: 0,
             on_message: config.loop_.on_message,
         };
-        let row = runs::insert(tx, &new, owner.as_ref()).await?;
         let created = RunCreated {
             agent: config.agent.name.clone(),
             agent_version: Guarded::Shown(birth.agent.hash.clone()),
             toolset: Guarded::Shown(birth.agent.tools.hash.clone()),
-            space: new.space,
-            agent_entity: new.agent_entity,
+            space: new.space.clone(),
+            agent_entity: new.agent_entity.clone(),
             trigger: birth.trigger,
             branch: BranchId::main(),
             history_to: birth.history_to,
@@ -207,27 +204,42 @@ impl Runtime {
             by: Guarded::Shown(Actor::caller(birth.by, None)),
             metadata: birth.metadata.map_or(Guarded::Hidden, Guarded::Shown),
             model: birth.model.map_or(Guarded::Hidden, |name| Guarded::Shown(name.to_owned())),
+            errand: Guarded::Hidden,
         };
+        let started = self.bear(tx, &new, created, desk).await?;
+        Ok((run, started))
+    }
+
+    /// Writes the row and the first events. True if it starts on this node now.
+    pub(crate) async fn bear(
+        &self,
+        tx: &mut Tx<'_>,
+        new: &NewRun,
+        created: RunCreated,
+        desk: &mut Desk,
+    ) -> Result<bool, StoreError> {
+        let owner = desk.owner();
+        let row = runs::insert(tx, new, owner.as_ref()).await?;
         let mut events = vec![Event::from(created)];
         if owner.is_some() {
             events.push(RunStarted {}.into());
         }
         let events: Arc<[Event]> = events.into();
         // Before the commit: no fact that follows it is missed.
-        let watch = owner.is_some().then(|| self.store.feed().watch_run(&run));
+        let watch = owner.is_some().then(|| self.store.feed().watch_run(&new.id));
         let done = log::append_fact(tx, &row, &events, Wake::No).await?;
         let started = watch.is_some();
         if let Some(watch) = watch {
             let log = Commit { epoch: row.epoch, after: 0, at: done.at, events };
             let start = Start {
-                tenant: tenant.clone(),
-                run: run.clone(),
+                tenant: new.tenant.clone(),
+                run: new.id.clone(),
                 epoch: row.epoch,
                 born: Some(Born { log, watch }),
                 recovered: false,
             };
             desk.starts.push(start);
         }
-        Ok((run, started))
+        Ok(started)
     }
 }

@@ -7,9 +7,11 @@
 
 mod agents;
 mod blob;
+mod child;
 mod command;
 mod create;
 mod facts;
+mod family;
 pub mod once;
 mod post;
 mod refused;

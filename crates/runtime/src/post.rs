@@ -10,6 +10,7 @@ use toolyard_protocol::event::{Event, MessageQueued, Trigger};
 use toolyard_protocol::message::Message;
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::run::{MessagePolicy, RunStatus};
+use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{AgentName, ApiError, BranchId, EntityId, ErrorCode, MessageId};
 use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::runs::{self, RunRow};
@@ -18,6 +19,7 @@ use toolyard_store::{Tx, failpoint, waits};
 
 use crate::command::{Disposition, Fresh, Once, PostMessage, Posted, Triggered};
 use crate::create::Birth;
+use crate::facts::Held;
 use crate::once;
 use crate::refused::Refused;
 use crate::runtime::Runtime;
@@ -129,6 +131,10 @@ async fn find_space(tx: &mut Tx<'_>, post: &PostMessage) -> Result<Space, Refuse
     if let Some(sender) = &post.sender
         && spaces::role(tx, tenant, &post.space, sender).await?.is_none()
     {
+        // Its seats go with a space: it may have been deleted since the first look.
+        if spaces::get(tx, tenant, &post.space).await?.is_none() {
+            return Err(ApiError::not_found("SmartSpace").into());
+        }
         let text = "Entity is not a member of this SmartSpace";
         return Err(ApiError::new(ErrorCode::Forbidden, text).into());
     }
@@ -164,7 +170,8 @@ async fn feed_live(
         let open = waits::open_of_run(tx, &live.tenant, &live.id).await?;
         let open: Vec<_> = open.into_iter().map(|w| w.wait).collect();
         let events = facts::supersede(&open, vec![message.id.clone()], by);
-        desk.wake(tx, live, events, 0).await?;
+        let kin = open.iter().any(|w| w.kind == WaitKind::Child);
+        Held::root(live.clone()).append(tx, events, 0, kin, desk).await?;
         return Ok(Disposition::Superseded);
     }
     let (interrupt, disposition) = match live.on_message {

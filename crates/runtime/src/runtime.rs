@@ -16,9 +16,11 @@ use toolyard_store::{Commit, Store, StoreError, Watch, nodes};
 use toolyard_tools::Toolbox;
 
 use crate::agents::Agents;
+use crate::family::{self, Member};
 use crate::scheduler;
 use crate::settings::Settings;
 use crate::slots::{Slot, Slots};
+use crate::starting::Desk;
 use crate::tasks::Tasks;
 use crate::worker::{self, Worker};
 
@@ -232,7 +234,8 @@ impl Runtime {
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let Some(row) = runs::lock(tx, &claimed.tenant, &claimed.run).await? else {
+                    let Some((row, above)) = runs::lock_family(tx, &claimed.tenant, &claimed.run).await?
+                    else {
                         return Ok(());
                     };
                     let end = RunFinished {
@@ -257,6 +260,7 @@ impl Runtime {
                         run: &row.id,
                         root: &row.root,
                         space: row.space.as_ref(),
+                        child: row.parent.is_some(),
                         epoch: claimed.epoch,
                         owner: &me,
                         expected: row.last_seq,
@@ -266,12 +270,18 @@ impl Runtime {
                     };
                     toolyard_store::waits::close_all(tx, &row).await?;
                     log::append(tx, &append).await?;
+                    let (tenant, run, root, after) = (&row.tenant, &row.id, &row.root, row.last_seq);
+                    let member = Member { tenant, run, root, above, after, events: append.events };
+                    // Whoever wakes by it is queued.
+                    let mut desk = Desk::new(me.clone(), 0);
+                    member.carry(tx, Some(family::End::poisoned(&row.agent)), &mut desk).await?;
                     Ok(())
                 })
             })
             .await;
         match done {
             Ok(()) => {
+                self.slots.queued();
                 tracing::error!(run = %name, "isolated a run that cannot be recovered; see `toolyard doctor`")
             }
             Err(e) => tracing::error!(run = %name, error = %e, "could not isolate a run"),

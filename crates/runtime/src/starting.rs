@@ -4,14 +4,16 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use toolyard_engine::facts;
 use toolyard_protocol::event::Event;
 use toolyard_protocol::{ApiError, ErrorCode};
+use toolyard_store::log::{self, Wake};
 use toolyard_store::runs::{Owner, RunRow};
 use toolyard_store::{StoreError, Tx, failpoint};
 
-use crate::facts;
 use crate::refused::Refused;
 use crate::runtime::{Runtime, Start};
+use crate::slots::Slot;
 
 /// Slots that one command may take at once; further runs are queued.
 pub(crate) const STARTS: usize = 4;
@@ -27,6 +29,10 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
+    pub(crate) fn new(owner: Owner, free: usize) -> Self {
+        Self { owner, free, starts: Vec::new() }
+    }
+
     /// The owner of one more run, while slots last.
     pub(crate) fn owner(&self) -> Option<Owner> {
         (self.starts.len() < self.free).then(|| self.owner.clone())
@@ -41,8 +47,11 @@ impl Desk {
         waits_left: usize,
     ) -> Result<(), StoreError> {
         let owner = self.owner();
-        if let Some(woken) = facts::append(tx, live, events, waits_left, owner.as_ref()).await? {
-            let facts::Woken { tenant, run, epoch } = woken;
+        let wakes = facts::wakes(&events, waits_left);
+        let wake = if wakes { Wake::Yes(owner.as_ref()) } else { Wake::No };
+        let done = log::append_fact(tx, live, &Arc::from(events), wake).await?;
+        if let Some(epoch) = done.assigned {
+            let (tenant, run) = (live.tenant.clone(), live.id.clone());
             self.starts.push(Start { tenant, run, epoch, born: None, recovered: false });
         }
         Ok(())
@@ -54,6 +63,21 @@ pub(crate) type Op<T> =
     Box<dyn for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<(T, Vec<Start>), Refused>> + Send>;
 
 impl Runtime {
+    /// Slots for the runs that a transaction may start.
+    pub(crate) fn slots_for(&self, most: usize) -> Vec<Slot> {
+        if self.draining.is_cancelled() { Vec::new() } else { self.slots.take(most) }
+    }
+
+    /// Works on the runs that took a slot.
+    pub(crate) fn begin_all(self: &Arc<Self>, starts: Vec<Start>, mut slots: Vec<Slot>) {
+        let spare = slots.split_off(starts.len().min(slots.len()));
+        starts.into_iter().zip(slots).for_each(|(start, slot)| self.begin(start, slot));
+        // Without a spare slot something may have been queued.
+        if spare.is_empty() {
+            self.slots.queued();
+        }
+    }
+
     /// Runs a command's transaction, again if it lost a race, and starts the
     /// workers of the runs that it made this node the owner of. Both outlive a
     /// caller that hangs up in between.
@@ -73,18 +97,13 @@ impl Runtime {
         make: impl Fn(Arc<Self>, Desk) -> Op<T> + Send,
     ) -> Result<T, ApiError> {
         for _ in 0..TRIES {
-            let mut slots = if self.draining.is_cancelled() { Vec::new() } else { self.slots.take(most) };
-            let desk = Desk { owner: self.owner.clone(), free: slots.len(), starts: Vec::new() };
+            let slots = self.slots_for(most);
+            let desk = Desk::new(self.owner.clone(), slots.len());
             let op = make(self.clone(), desk);
             let done = self.store.write(op).await;
             match done.and_then(|done| Ok(failpoint::pass("start.after_commit").map(|()| done)?)) {
                 Ok((value, starts)) => {
-                    let spare = slots.split_off(starts.len().min(slots.len()));
-                    starts.into_iter().zip(slots).for_each(|(start, slot)| self.begin(start, slot));
-                    // Without a spare slot something may have been queued.
-                    if spare.is_empty() {
-                        self.slots.queued();
-                    }
+                    self.begin_all(starts, slots);
                     return Ok(value);
                 }
                 Err(Refused::Store(StoreError::Exists(_))) => {}

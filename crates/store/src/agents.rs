@@ -55,11 +55,7 @@ pub async fn upsert(
     if let Some(agent) = found.as_ref().filter(|a| a.hash == hash) {
         return Ok((agent.clone(), Upserted::Same));
     }
-    tx.exec(
-        "INSERT INTO agent_versions (tenant, hash, config, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (tenant, hash) DO NOTHING",
-        args![tenant.as_str(), hash.as_str(), &config.to_string(), now],
-    )
-    .await?;
+    put_version(tx, tenant, &hash, config).await?;
     let done = if found.is_some() { Upserted::Changed } else { Upserted::Created };
     let id = found.map_or_else(AgentId::mint, |a| a.id);
     tx.exec(
@@ -118,6 +114,22 @@ pub async fn version(tx: &mut Tx<'_>, tenant: &TenantId, hash: &Hash) -> Result<
         )
         .await?;
     Ok(found.flatten())
+}
+
+/// Stores a configuration without a name: one that another agent holds.
+pub async fn put_version(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    hash: &Hash,
+    config: &Value,
+) -> Result<(), StoreError> {
+    let now = tx.now().await?;
+    tx.exec(
+        "INSERT INTO agent_versions (tenant, hash, config, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (tenant, hash) DO NOTHING",
+        args![tenant.as_str(), hash.as_str(), &config.to_string(), now],
+    )
+    .await?;
+    Ok(())
 }
 
 /// Stores a toolset; the same tools are stored once.

@@ -31,6 +31,8 @@ pub struct Append<'a> {
     pub run: &'a RunId,
     pub root: &'a RunId,
     pub space: Option<&'a SpaceId>,
+    /// A child run belongs to its parent's space and does not speak there.
+    pub child: bool,
     pub epoch: i64,
     pub owner: &'a Owner,
     /// The last seq that the worker has folded.
@@ -95,8 +97,8 @@ pub async fn append(tx: &mut Tx<'_>, append: &Append<'_>) -> Result<Appended, Ap
     if moved == 0 {
         return Err(refusal(tx, append, &token).await?);
     }
-    let Append { tenant, run, root, space, epoch, .. } = *append;
-    let place = Place { tenant, run, root, space, epoch };
+    let Append { tenant, run, root, space, child, epoch, .. } = *append;
+    let place = Place { tenant, run, root, space, child, epoch };
     let free_pos = write_events(tx, &place, append.expected, append.events, append.speaks, now).await?;
     Ok(Appended { seq: last, at: now, free_pos })
 }
@@ -184,8 +186,14 @@ pub async fn append_fact(
             .await?;
         }
     }
-    let place =
-        Place { tenant: &run.tenant, run: &run.id, root: &run.root, space: run.space.as_ref(), epoch };
+    let place = Place {
+        tenant: &run.tenant,
+        run: &run.id,
+        root: &run.root,
+        space: run.space.as_ref(),
+        child: run.parent.is_some(),
+        epoch,
+    };
     write_events(tx, &place, run.last_seq, events, 0, now).await?;
     Ok(FactAppended { seq: last, at: now, assigned: (epoch != run.epoch).then_some(epoch) })
 }
@@ -195,7 +203,15 @@ pub(crate) struct Place<'a> {
     pub(crate) run: &'a RunId,
     pub(crate) root: &'a RunId,
     pub(crate) space: Option<&'a SpaceId>,
+    pub(crate) child: bool,
     pub(crate) epoch: i64,
+}
+
+impl<'a> Place<'a> {
+    /// The space whose readers hear of this run's events.
+    fn heard_in(&self) -> Option<&'a SpaceId> {
+        self.space.filter(|_| !self.child)
+    }
 }
 
 /// Answers the first position behind the events, in a space.
@@ -213,7 +229,7 @@ pub(crate) async fn write_events(
             waits::apply(tx, place, &change, seq, now).await?;
         }
     }
-    let first_pos = match place.space {
+    let first_pos = match place.heard_in() {
         Some(space) => Some(spaces::take_positions(tx, place.tenant, space, events.len() + speaks).await?),
         None => None,
     };
@@ -229,7 +245,7 @@ pub(crate) async fn write_events(
         }
     }
     let count = i64::try_from(events.len()).unwrap_or(0);
-    if let (Some(space), Some(first)) = (place.space, first_pos)
+    if let (Some(space), Some(first)) = (place.heard_in(), first_pos)
         && count > 0
     {
         // One line per append: the events lie behind each other in both orders.
@@ -250,7 +266,7 @@ pub(crate) async fn write_events(
         tenant: place.tenant.clone(),
         run: Some(place.run.clone()),
         seq: after + count,
-        space: place.space.cloned(),
+        space: place.heard_in().cloned(),
         replied,
         commit: Some(Arc::new(Commit { epoch: place.epoch, after, at: now, events: events.clone() })),
     });

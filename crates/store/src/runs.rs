@@ -171,6 +171,42 @@ pub async fn lock(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<Opt
     tx.one(sql, args![tenant.as_str(), run.as_str()], row).await
 }
 
+/// A run and those above it, nearest first, all held until the transaction
+/// ends. Whatever touches several runs of a tree holds the root first, so that
+/// no two of them wait for each other.
+pub async fn lock_family(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+) -> Result<Option<(RunRow, Vec<RunRow>)>, StoreError> {
+    // SQLite's writer holds everything; PostgreSQL must find the root before it locks.
+    if tx.is_postgres() {
+        let Some(known) = get(tx, tenant, run).await? else { return Ok(None) };
+        if known.root != known.id {
+            lock(tx, tenant, &known.root).await?;
+        }
+    }
+    let Some(row) = lock(tx, tenant, run).await? else { return Ok(None) };
+    let mut above = Vec::new();
+    let mut next = row.parent.clone();
+    while let Some(id) = next {
+        let Some(found) = lock(tx, tenant, &id).await? else { break };
+        next = found.parent.clone();
+        above.push(found);
+    }
+    Ok(Some((row, above)))
+}
+
+/// The runs below a root, oldest first.
+pub async fn below(tx: &mut Tx<'_>, tenant: &TenantId, root: &RunId) -> Result<Vec<RunRow>, StoreError> {
+    tx.all(
+        select!("WHERE tenant = $1 AND root = $2 AND parent IS NOT NULL ORDER BY id"),
+        args![tenant.as_str(), root.as_str()],
+        row,
+    )
+    .await
+}
+
 /// The live run of an agent in a space, held until the transaction ends.
 pub async fn lock_live(
     tx: &mut Tx<'_>,
@@ -437,8 +473,16 @@ pub async fn poisoned(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<RunRow>, StoreE
     tx.all(select!("WHERE error = 'poisoned' ORDER BY id DESC LIMIT $1"), args![i64::from(limit)], row).await
 }
 
-/// Removes a run and all of it. The caller has checked that it is not live.
+/// Removes a run and all of it, with the runs below it. The caller has checked
+/// that it is not live.
 pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<bool, StoreError> {
+    for child in below(tx, tenant, run).await? {
+        delete_one(tx, tenant, &child.id).await?;
+    }
+    delete_one(tx, tenant, run).await
+}
+
+async fn delete_one(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<bool, StoreError> {
     let (t, id) = (tenant.as_str(), run.as_str());
     tx.exec("DELETE FROM events WHERE tenant = $1 AND run = $2", args![t, id]).await?;
     tx.exec(

@@ -132,6 +132,16 @@ pub async fn open_of_run(
     Ok(rows)
 }
 
+/// The waits of the runs below a root, open and ended.
+pub async fn below(tx: &mut Tx<'_>, tenant: &TenantId, root: &RunId) -> Result<Vec<WaitRow>, StoreError> {
+    tx.all(
+        select!("WHERE tenant = $1 AND root = $2 AND run <> root ORDER BY opened_at, id"),
+        args![tenant.as_str(), root.as_str()],
+        row,
+    )
+    .await
+}
+
 /// Closes every wait of a run that ends without saying how its calls ended.
 pub async fn close_all(tx: &mut Tx<'_>, run: &RunRow) -> Result<(), StoreError> {
     tx.exec(
@@ -158,8 +168,10 @@ pub async fn list_open(
     limit: u32,
 ) -> Result<Vec<WaitRow>, StoreError> {
     if let Some(run) = run {
-        // The few waits of one run, by their key.
+        // The few waits of one run and of those below it, by their keys.
         let mut rows = open_of_run(tx, tenant, run).await?;
+        let below = below(tx, tenant, run).await?;
+        rows.extend(below.into_iter().filter(|row| row.ended_seq.is_none()));
         rows.retain(|r| {
             let behind = after.is_none_or(|(at, id)| (r.wait.opened_at, &r.wait.id) > (*at, id));
             behind

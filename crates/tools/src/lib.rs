@@ -42,7 +42,7 @@ pub enum ToolFailure {
 /// Says whether this release can run such a tool, with a sentence if not.
 pub fn available(execution: &Execution) -> Result<(), String> {
     match execution {
-        Execution::Basic(_) | Execution::Waiting(_) => Ok(()),
+        Execution::Basic(_) | Execution::Waiting(_) | Execution::AiAgent(_) => Ok(()),
         #[cfg(feature = "failpoints")]
         Execution::Recorder(_) => Ok(()),
         #[cfg(not(feature = "failpoints"))]
@@ -53,10 +53,7 @@ pub fn available(execution: &Execution) -> Result<(), String> {
             Some(_) => Ok(()),
             None => Err(format!("Unknown prebuilt tool: {}", prebuilt.action)),
         },
-        Execution::Request(_)
-        | Execution::ImageGenerator(_)
-        | Execution::AiAgent(_)
-        | Execution::Compute(_) => {
+        Execution::Request(_) | Execution::ImageGenerator(_) | Execution::Compute(_) => {
             Err(format!("execution type {} is not available in this release", execution.type_name()))
         }
     }

@@ -103,7 +103,14 @@ impl<'a> Spot<'a> {
                 let model = model.shown().map(String::as_str);
                 self.write("toolset.replaced", &wire::ToolsetReplaced { toolset: toolset.shown(), model })
             }
-            Event::ChildStarted(event::ChildStarted { call, tool, visibility, child, expires }) => {
+            Event::ChildStarted(event::ChildStarted {
+                call,
+                tool,
+                visibility,
+                child,
+                expires,
+                stream: _,
+            }) => {
                 let open = is_open(viewer, *visibility);
                 let body = wire::ChildStarted {
                     tool_call_id: call,
@@ -183,6 +190,7 @@ impl<'a> Spot<'a> {
             by,
             metadata,
             model,
+            errand,
         } = event;
         let (triggered_by_id, trigger_message_id) = match trigger {
             Some(Trigger { entity, message }) => (Some(entity), message.as_ref()),
@@ -212,6 +220,7 @@ impl<'a> Spot<'a> {
             by: by.shown(),
             metadata: metadata.shown(),
             model: model.shown().map(String::as_str),
+            errand: errand.shown(),
         };
         // The space stands in the head, on both kinds of stream.
         let head = Head { space: self.head.space.or(space.as_ref()), ..self.head };
@@ -357,7 +366,7 @@ impl<'a> Spot<'a> {
     }
 
     fn tool_returned(&self, event: &'a event::ToolReturned, viewer: &Viewer) -> Frame {
-        let event::ToolReturned { call, tool, visibility, outcome, untrusted, value, blob, error, by } =
+        let event::ToolReturned { call, tool, visibility, outcome, untrusted, value, blob, error, by, spent } =
             event;
         let open = is_open(viewer, *visibility);
         let source = by.shown().map(|by| match by {
@@ -375,6 +384,7 @@ impl<'a> Spot<'a> {
             untrusted: open.then_some(*untrusted),
             source,
             by: by.shown(),
+            spent: spent.shown().copied(),
         };
         let name = match outcome {
             OutcomeKind::Ok => "tool-output-available",

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use toolyard_protocol::event::{BlobRef, Decision};
+use toolyard_protocol::event::{BlobRef, Decision, Errand, Spent};
 use toolyard_protocol::limits::RunLimits;
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::risk::Risk;
@@ -66,6 +66,8 @@ payload! {
         by: &'a Actor,
         metadata: &'a Value,
         model: &'a str,
+        /// Of a child run: what it was sent to do.
+        errand: &'a Errand,
     }
 }
 
@@ -208,6 +210,8 @@ payload! {
         #[ts(type = "\"server\" | \"client\"", optional)]
         source: &'static str,
         by: &'a Actor,
+        /// What a child run used.
+        spent: Spent,
     }
 }
 

@@ -124,6 +124,10 @@ impl Run {
         let untrusted = e.untrusted || call.untrusted;
         self.tainted |= untrusted && e.outcome == OutcomeKind::Ok;
         self.child_waits.retain(|w| w.call != e.call);
+        if let Some(spent) = e.spent.shown() {
+            add(&mut self.usage, &spent.usage);
+            self.spend(spent.cost);
+        }
         let returned = Returned { outcome: e.outcome(), blob: e.blob.shown().cloned() };
         self.put_result(&e.call, returned);
         self.move_call(&e.call, |call| call.at = CallState::Ended(e.outcome()));

@@ -96,6 +96,7 @@ impl Run {
                 wait: e.wait.clone(),
                 kind: e.kind,
             });
+            self.paused = false;
         }
     }
 

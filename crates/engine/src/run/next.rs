@@ -78,13 +78,14 @@ impl Run {
                 end.blob = blob.map_or(Guarded::Hidden, Guarded::Shown);
                 vec![end.into()]
             }
-            Input::ChildStarted { call, child, expires } => {
+            Input::ChildStarted { call, child, expires, stream } => {
                 // The child is made by the append that this event is part of.
                 let Some(call) = self.dispatched(&call).filter(|_| !self.halting()) else {
                     return Vec::new();
                 };
                 let (tool, visibility) = (call.tool.clone(), call.visibility);
-                vec![ChildStarted { call: call.id.clone(), tool, visibility, child, expires }.into()]
+                let call = call.id.clone();
+                vec![ChildStarted { call, tool, visibility, child, expires, stream }.into()]
             }
             Input::Progressed { call, fraction, message, preliminary } => match self.call(&call) {
                 Some(call) if !call.is_ended() => vec![

@@ -29,7 +29,7 @@ fn only_a_client_wait_takes_a_result_and_only_a_child_wait_a_childs_end() {
         let wait = wait_of(kind);
         let result = facts::submit_result(&wait, ok(), None, person());
         assert_eq!(result.is_ok(), kind == WaitKind::Client, "{kind:?}");
-        let child = facts::end_child(&wait, ok(), None);
+        let child = facts::end_child(&wait, ok(), None, None);
         assert_eq!(child.is_ok(), kind == WaitKind::Child, "{kind:?}");
     }
 }

@@ -170,6 +170,7 @@ pub(crate) fn created(run: RunId, limits: RunLimits) -> RunCreated {
         by: Guarded::Hidden,
         metadata: Guarded::Hidden,
         model: Guarded::Hidden,
+        errand: Guarded::Hidden,
     }
 }
 

@@ -207,7 +207,9 @@ fn a_halting_run_opens_nothing_new() {
     story.queue("m1", true);
     assert!(story.tell(Input::Routed(asked("a", AskKind::Input))).is_empty());
     let child = toolyard_protocol::RunId::parse("run_2").unwrap();
-    assert!(story.tell(Input::ChildStarted { call: id("a"), child, expires: None }).is_empty());
+    assert!(
+        story.tell(Input::ChildStarted { call: id("a"), child, expires: None, stream: false }).is_empty()
+    );
     assert_eq!(kinds(&story.tell(halted())), ["ToolReturned", "MessageTaken"]);
 }
 

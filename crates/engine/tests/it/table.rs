@@ -23,7 +23,7 @@ fn inputs() -> Vec<(&'static str, Input)> {
         ("ModelFailed", fail),
         ("Routed", Input::Routed(gateway("a"))),
         ("ToolEnded", ended),
-        ("ChildStarted", Input::ChildStarted { call: id("a"), child, expires: None }),
+        ("ChildStarted", Input::ChildStarted { call: id("a"), child, expires: None, stream: false }),
         ("Noted", Input::Noted(vec![])),
         ("Halted", Input::Halted { said: Some(reply("h")) }),
     ]

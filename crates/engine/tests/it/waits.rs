@@ -183,7 +183,7 @@ fn a_timer_parks_the_run_but_it_shows_running() {
 fn a_child_parks_its_call_and_what_it_asks_shows_on_the_parent() {
     let mut story = Story::acting(true);
     let child = RunId::parse("run_2").unwrap();
-    let start = || Input::ChildStarted { call: id("a"), child: child.clone(), expires: None };
+    let start = || Input::ChildStarted { call: id("a"), child: child.clone(), expires: None, stream: false };
     assert_eq!(kinds(&story.tell(start())), ["ChildStarted", "RunPaused"]);
     assert!(story.tell(start()).is_empty());
     assert_eq!(story.run.pause_reason(), Some(PauseReason::Child));
@@ -216,7 +216,7 @@ fn a_child_parks_its_call_and_what_it_asks_shows_on_the_parent() {
         .into(),
     ]);
     assert_eq!(story.run.status(), RunStatus::Running);
-    let events = facts::end_child(&story.wait("a"), ok(), None).unwrap();
+    let events = facts::end_child(&story.wait("a"), ok(), None, None).unwrap();
     story.fact(events);
     assert_eq!(story.due(), ["model"]);
 }
@@ -226,7 +226,7 @@ fn what_a_child_asks_is_listed_in_the_pause_and_ends_with_its_call() {
     let mut story = Story::started();
     let child = RunId::parse("run_2").unwrap();
     story.reply(vec![gateway("a"), gateway("b"), client("c")]);
-    story.tell(Input::ChildStarted { call: id("a"), child: child.clone(), expires: None });
+    story.tell(Input::ChildStarted { call: id("a"), child: child.clone(), expires: None, stream: false });
     let wait = WaitId::parse("wait_input_x").unwrap();
     let asked = ChildAsked {
         call: id("a"),
@@ -244,7 +244,7 @@ fn what_a_child_asks_is_listed_in_the_pause_and_ends_with_its_call() {
     assert_eq!(paused.reason, PauseReason::Input);
     assert_eq!(listed, [WaitKind::Child, WaitKind::Client, WaitKind::Input]);
     assert_eq!(paused.waits[2].wait, wait);
-    let ended = facts::end_child(&story.wait("a"), failed(), None).unwrap();
+    let ended = facts::end_child(&story.wait("a"), failed(), None, None).unwrap();
     story.fact(ended);
     assert!(story.run.child_waits().is_empty());
     assert_eq!(story.run.pause_reason(), Some(PauseReason::Client));

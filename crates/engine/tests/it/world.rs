@@ -280,7 +280,7 @@ impl World {
                 0 => self.tell(Input::Routed(asked(call.as_str(), AskKind::Input)))?,
                 1 if idempotent => {
                     let child = RunId::parse("run_2").unwrap();
-                    self.tell(Input::ChildStarted { call, child, expires: None })?;
+                    self.tell(Input::ChildStarted { call, child, expires: None, stream: false })?;
                 }
                 2 => self.story_ended(call.as_str(), failed())?,
                 _ => self.story_ended(call.as_str(), ok())?,
@@ -330,7 +330,7 @@ impl World {
         let deny = || Answer::Deny { message: None };
         let events = match wait.kind {
             WaitKind::Client => facts::submit_result(&wait, outcome, None, person()),
-            WaitKind::Child => facts::end_child(&wait, outcome, None),
+            WaitKind::Child => facts::end_child(&wait, outcome, None, None),
             WaitKind::Timer => return Ok(()),
             WaitKind::Approval if luck.is_multiple_of(3) => facts::answer(&wait, deny(), person()),
             WaitKind::Approval => {

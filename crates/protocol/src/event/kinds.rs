@@ -48,6 +48,26 @@ event! {
 }
 
 event! {
+    /// What a child run is sent to do.
+    Errand {
+        pub prompt: String,
+        /// Of the call that sent it: who may look into the child.
+        pub visibility: Visibility,
+    }
+}
+
+event! {
+    /// What a child used; it counts against its parent's budget too.
+    #[derive(Copy, Eq)]
+    Spent {
+        pub usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(type = "number", optional)]
+        pub cost: Option<u64>,
+    }
+}
+
+event! {
     /// Pins all that the run depends on.
     RunCreated {
         pub agent: AgentName, // P
@@ -87,6 +107,9 @@ event! {
         /// The model that was asked for instead of the agent's own.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub model: Guarded<String>, // S
+        /// Of a child run.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub errand: Guarded<Errand>, // S
     }
 }
 
@@ -280,6 +303,9 @@ event! {
         pub error: Guarded<String>, // T
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub by: Guarded<Actor>, // S
+        /// Of a child run.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub spent: Guarded<Spent>, // T
     }
 }
 
@@ -310,6 +336,7 @@ impl ToolReturned {
             blob: Guarded::Hidden,
             error,
             by: Guarded::Shown(by),
+            spent: Guarded::Hidden,
         }
     }
     /// The outcome as the model will hear it (a preview stands for a blob).
@@ -366,6 +393,9 @@ event! {
         pub child: RunId, // P
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub expires: Option<Timestamp>, // P
+        /// Each of the child's steps shows as progress of the call.
+        #[serde(default)]
+        pub stream: bool, // P
     }
 }
 

@@ -184,6 +184,7 @@ fn created() -> Event {
         by: secret_actor("creator"),
         metadata: secret_value("run-metadata"),
         model: secret_text("asked-model"),
+        errand: Errand { prompt: "canary-secret-errand".to_owned(), visibility: Visibility::Private }.into(),
     }
     .into()
 }
@@ -325,7 +326,9 @@ fn returned(visibility: Visibility) -> Vec<Event> {
     let hash = Hash::of(own(visibility, "blob").as_bytes());
     ok.blob = BlobRef { blob: hash, bytes: 70_000 }.into();
     let error = ToolOutcome::Failed(own(visibility, "error"));
-    let failed = ToolReturned::new(call(1), tool(visibility), visibility, error, Actor::Gateway {});
+    let mut failed = ToolReturned::new(call(1), tool(visibility), visibility, error, Actor::Gateway {});
+    ok.spent = Spent { usage: usage(), cost: Some(5) }.into();
+    failed.spent = ok.spent.clone();
     vec![ok.into(), failed.into()]
 }
 
@@ -357,6 +360,7 @@ fn child(visibility: Visibility) -> Vec<Event> {
             visibility,
             child: child.clone(),
             expires: Some(at()),
+            stream: false,
         }
         .into(),
         ChildAnswered {

@@ -61,16 +61,24 @@ fn every_class_has_canaries_to_find() {
 /// not answer does not get of an event with a private tool.
 fn hidden_fields(kind: &str) -> &'static [&'static str] {
     match kind {
-        "RunCreated" => {
-            &["agentVersion", "toolset", "limits", "onMessage", "answerers", "by", "metadata", "model"]
-        }
+        "RunCreated" => &[
+            "agentVersion",
+            "toolset",
+            "limits",
+            "onMessage",
+            "answerers",
+            "by",
+            "metadata",
+            "model",
+            "errand",
+        ],
         "StepRestarted" => &["why"],
         "ModelReplied" => &["metadata", "model"],
         "Asked" => &["payload", "fingerprint"],
         "Answered" => &["edited", "by"],
         "ToolCallRequested" => &["args", "fingerprint"],
         "ToolProgressed" => &["message", "preliminary"],
-        "ToolReturned" => &["value", "blob", "error", "by"],
+        "ToolReturned" => &["value", "blob", "error", "by", "spent"],
         "ReplyAmended" => &["by"],
         "ResultAmended" => &["value", "error", "by"],
         "ToolsetReplaced" => &["toolset", "model"],

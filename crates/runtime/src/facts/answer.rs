@@ -8,12 +8,12 @@ use toolyard_protocol::event::Event;
 use toolyard_protocol::wait::may_answer;
 use toolyard_protocol::{ApiError, ClientId, ErrorCode, GrantId, Timestamp, WaitId, limits};
 use toolyard_store::grants::GrantRow;
-use toolyard_store::runs::{self, RunRow};
+use toolyard_store::runs::RunRow;
 use toolyard_store::waits::{self, WaitRow};
 use toolyard_store::{Tx, audit, failpoint, grants, log};
 
-use super::Caller;
 use super::results::forbidden;
+use super::{Caller, Held};
 use crate::refused::Refused;
 use crate::runtime::Runtime;
 
@@ -41,27 +41,28 @@ impl Runtime {
         wait: WaitId,
         answer: AnswerIn,
     ) -> Result<(), ApiError> {
-        self.fact(move |tx, owner| {
+        self.fact(move |tx, desk| {
             Box::pin(async move {
-                let (row, found) = lock(tx, &caller, &wait).await?;
+                let (held, found) = lock(tx, &caller, &wait).await?;
+                let row = &held.row;
                 if let Some(seq) = found.ended_seq {
                     let stored = log::event(tx, &row.tenant, &row.id, seq).await?;
                     if stored.is_some_and(|e| facts::same_answer(&e, &answer.answer)) {
-                        return Ok(((), None));
+                        return Ok(());
                     }
                     let ended = row.status.is_final();
                     return Err(if ended { Refusal::RunEnded } else { Refusal::WaitEnded }.into());
                 }
                 if let Some(remember) = answer.remember {
-                    keep(tx, &caller, &row, &found, &answer.answer, remember).await?;
+                    keep(tx, &caller, row, &found, &answer.answer, remember).await?;
                 }
                 let events = facts::answer(&found.wait, answer.answer, caller.actor.clone())?;
                 let open = waits::open_of_run(tx, &row.tenant, &row.id).await?.len();
-                let woken = super::append(tx, &row, events, open - 1, owner.as_ref()).await?;
+                held.append(tx, events, open - 1, false, desk).await?;
                 let who = who(&caller);
-                audit::write(tx, &row.tenant, &who, "wait.answered", wait.as_str(), None).await?;
+                audit::write(tx, &caller.tenant, &who, "wait.answered", wait.as_str(), None).await?;
                 failpoint::pass("submit.before_commit")?;
-                Ok(((), woken))
+                Ok(())
             })
         })
         .await?;
@@ -81,7 +82,7 @@ impl Runtime {
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let (row, found) = lock(tx, &caller, &wait).await?;
+                    let (Held { row, .. }, found) = lock(tx, &caller, &wait).await?;
                     if found.ended_seq.is_some() {
                         return Err(Refusal::WaitEnded.into());
                     }
@@ -99,16 +100,16 @@ impl Runtime {
 }
 
 /// Finds a wait, holds its run and checks the caller.
-async fn lock(tx: &mut Tx<'_>, caller: &Caller, wait: &WaitId) -> Result<(RunRow, WaitRow), Refused> {
+async fn lock(tx: &mut Tx<'_>, caller: &Caller, wait: &WaitId) -> Result<(Held, WaitRow), Refused> {
     let missing = || ApiError::not_found("Wait");
     let found = waits::find(tx, &caller.tenant, wait).await?.ok_or_else(missing)?;
-    let row = runs::lock(tx, &caller.tenant, &found.wait.run).await?.ok_or_else(missing)?;
+    let held = Held::lock(tx, &caller.tenant, &found.wait.run).await?.ok_or_else(missing)?;
     // Read again: it may have ended before the lock was ours.
     let found = waits::find(tx, &caller.tenant, wait).await?.ok_or_else(missing)?;
     if !may_answer(&caller.viewer, &found.wait.rule) {
         return Err(forbidden().into());
     }
-    Ok((row, found))
+    Ok((held, found))
 }
 
 /// Remembers a decision for the tool as it was shown.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use toolyard_engine::facts::Refusal;
 use toolyard_protocol::event::{CancelRequested, Event};
 use toolyard_protocol::{ApiError, Guarded, RunId};
-use toolyard_store::{failpoint, runs};
+use toolyard_store::failpoint;
 
-use super::Caller;
+use super::{Caller, Held};
 use crate::refused::Refused;
 use crate::runtime::Runtime;
 
@@ -20,16 +20,16 @@ impl Runtime {
         run: RunId,
         reason: Option<String>,
     ) -> Result<(), ApiError> {
-        self.fact(move |tx, owner| {
+        self.fact(move |tx, desk| {
             Box::pin(async move {
-                let row = runs::lock(tx, &caller.tenant, &run).await?;
-                let row = row.ok_or_else(|| ApiError::not_found("Run"))?;
-                if row.status.is_final() {
+                let held = Held::lock(tx, &caller.tenant, &run).await?;
+                let held = held.ok_or_else(|| ApiError::not_found("Run"))?;
+                if held.row.status.is_final() {
                     return Err(Refusal::RunEnded.into());
                 }
                 let event = CancelRequested { reason, by: Guarded::Shown(caller.actor.clone()) };
-                let woken = super::append(tx, &row, vec![Event::from(event)], 0, owner.as_ref()).await?;
-                Ok(((), woken))
+                held.append(tx, vec![Event::from(event)], 0, true, desk).await?;
+                Ok(())
             })
         })
         .await?;

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use toolyard_engine::facts;
+use toolyard_protocol::wait::WaitKind;
+use toolyard_store::StoreError;
 use toolyard_store::waits::{self, WaitRow};
-use toolyard_store::{StoreError, runs};
 
+use super::Held;
 use crate::refused::Refused;
 use crate::runtime::Runtime;
 
@@ -13,22 +15,23 @@ impl Runtime {
     /// Ends a due wait, unless somebody was quicker.
     pub(crate) async fn expire(self: &Arc<Self>, due: WaitRow) -> Result<(), StoreError> {
         let done = self
-            .fact(move |tx, owner| {
+            .fact(move |tx, desk| {
                 Box::pin(async move {
                     let (tenant, run) = (&due.tenant, &due.wait.run);
-                    let Some(row) = runs::lock(tx, tenant, run).await? else { return Ok(((), None)) };
+                    let Some(held) = Held::lock(tx, tenant, run).await? else { return Ok(()) };
                     let open = waits::open_of_run(tx, tenant, run).await?;
                     let Some(found) = open.iter().find(|w| w.wait.id == due.wait.id) else {
-                        return Ok(((), None));
+                        return Ok(());
                     };
                     let events = facts::expire(&found.wait, tx.now().await?);
                     if events.is_empty() {
-                        return Ok(((), None));
+                        return Ok(());
                     }
                     // Other waits of the same call end with it.
                     let left = open.iter().filter(|w| w.wait.call != found.wait.call).count();
-                    let woken = super::append(tx, &row, events, left, owner.as_ref()).await?;
-                    Ok(((), woken))
+                    let kin = found.wait.kind == WaitKind::Child;
+                    held.append(tx, events, left, kin, desk).await?;
+                    Ok(())
                 })
             })
             .await;

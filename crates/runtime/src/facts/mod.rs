@@ -13,19 +13,19 @@ mod results;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use toolyard_engine::facts;
 use toolyard_protocol::event::Event;
 use toolyard_protocol::principal::{Actor, Viewer};
 use toolyard_protocol::{RunId, TenantId};
-use toolyard_store::log::{self, Wake};
-use toolyard_store::runs::{Owner, RunRow};
+use toolyard_store::runs::{self, RunRow};
 use toolyard_store::{StoreError, Tx};
 
 pub use answer::{AnswerIn, Remember};
 pub use results::{ResultIn, Submitted};
 
+use crate::family::Member;
 use crate::refused::Refused;
-use crate::runtime::{Runtime, Start};
+use crate::runtime::Runtime;
+use crate::starting::Desk;
 
 /// Who hands something in.
 #[derive(Debug, Clone)]
@@ -35,12 +35,46 @@ pub struct Caller {
     pub actor: Actor,
 }
 
-/// What a fact's transaction leaves to do: a run that this node owns now.
-#[derive(Debug)]
-pub(crate) struct Woken {
-    pub(crate) tenant: TenantId,
-    pub(crate) run: RunId,
-    pub(crate) epoch: i64,
+/// A run that a fact is about, held with the runs above it.
+pub(crate) struct Held {
+    pub(crate) row: RunRow,
+    above: Vec<RunRow>,
+}
+
+impl Held {
+    /// A run that talks in a space has none above it.
+    pub(crate) fn root(row: RunRow) -> Self {
+        Self { row, above: Vec::new() }
+    }
+
+    pub(crate) async fn lock(
+        tx: &mut Tx<'_>,
+        tenant: &TenantId,
+        run: &RunId,
+    ) -> Result<Option<Self>, StoreError> {
+        let found = runs::lock_family(tx, tenant, run).await?;
+        Ok(found.map(|(row, above)| Self { row, above }))
+    }
+
+    /// Appends facts and wakes the run if they make it runnable. `waits_left`
+    /// counts the run's waits that stay open; `kin` says that runs below may
+    /// be concerned.
+    pub(crate) async fn append(
+        self,
+        tx: &mut Tx<'_>,
+        events: Vec<Event>,
+        waits_left: usize,
+        kin: bool,
+        desk: &mut Desk,
+    ) -> Result<(), StoreError> {
+        let Self { row, above } = self;
+        if above.is_empty() && !kin {
+            return desk.wake(tx, &row, events, waits_left).await;
+        }
+        desk.wake(tx, &row, events.clone(), waits_left).await?;
+        let (tenant, run, root, after) = (&row.tenant, &row.id, &row.root, row.last_seq);
+        Member { tenant, run, root, above, after, events: &events }.carry(tx, None, desk).await
+    }
 }
 
 impl Runtime {
@@ -48,55 +82,25 @@ impl Runtime {
     /// belong together, so they outlive a caller that hangs up in between.
     pub(crate) async fn fact<T, F>(self: &Arc<Self>, op: F) -> Result<T, Refused>
     where
-        F: for<'t, 'c> FnOnce(
-                &'t mut Tx<'c>,
-                Option<Owner>,
-            ) -> BoxFuture<'t, Result<(T, Option<Woken>), Refused>>
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>, &'t mut Desk) -> BoxFuture<'t, Result<T, Refused>>
             + Send
             + 'static,
         T: Send + 'static,
     {
         let runtime = self.clone();
-        let done = self.tasks().detached(async move { runtime.fact_here(op).await }).await;
-        done.unwrap_or_else(|| Err(StoreError::broken("a command panicked").into()))
+        let done = self.tasks().detached(async move {
+            let slots = runtime.slots_for(1);
+            let mut desk = Desk::new(runtime.owner.clone(), slots.len());
+            let write = runtime.store.write(move |tx| {
+                Box::pin(async move {
+                    let value = op(tx, &mut desk).await?;
+                    Ok::<_, Refused>((value, desk.starts))
+                })
+            });
+            let (value, starts) = write.await?;
+            runtime.begin_all(starts, slots);
+            Ok(value)
+        });
+        done.await.unwrap_or_else(|| Err(StoreError::broken("a command panicked").into()))
     }
-
-    /// The transaction gets this node as owner only if a slot is free.
-    async fn fact_here<T, F>(self: &Arc<Self>, op: F) -> Result<T, Refused>
-    where
-        F: for<'t, 'c> FnOnce(
-                &'t mut Tx<'c>,
-                Option<Owner>,
-            ) -> BoxFuture<'t, Result<(T, Option<Woken>), Refused>>
-            + Send
-            + 'static,
-        T: Send + 'static,
-    {
-        let slot = if self.draining.is_cancelled() { None } else { self.slots.take(1).pop() };
-        let owner = slot.as_ref().map(|_| self.owner.clone());
-        let (value, woken) = self.store.write(move |tx| op(tx, owner)).await?;
-        match (woken, slot) {
-            (Some(Woken { tenant, run, epoch }), Some(slot)) => {
-                self.begin(Start { tenant, run, epoch, born: None, recovered: false }, slot);
-            }
-            // Without a slot it was queued: somebody with room takes it.
-            (_, None) => self.slots.queued(),
-            (None, Some(slot)) => drop(slot),
-        }
-        Ok(value)
-    }
-}
-
-/// Appends facts to a locked run and wakes it if they make it runnable.
-/// `waits_left` counts the run's waits that stay open.
-pub(crate) async fn append(
-    tx: &mut Tx<'_>,
-    row: &RunRow,
-    events: Vec<Event>,
-    waits_left: usize,
-    owner: Option<&Owner>,
-) -> Result<Option<Woken>, StoreError> {
-    let wake = if facts::wakes(&events, waits_left) { Wake::Yes(owner) } else { Wake::No };
-    let done = log::append_fact(tx, row, &Arc::from(events), wake).await?;
-    Ok(done.assigned.map(|epoch| Woken { tenant: row.tenant.clone(), run: row.id.clone(), epoch }))
 }

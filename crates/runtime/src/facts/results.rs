@@ -6,14 +6,15 @@ use toolyard_engine::facts::{self, Refusal};
 use toolyard_protocol::event::Event;
 use toolyard_protocol::wait::{WaitKind, may_answer};
 use toolyard_protocol::{ApiError, CallId, ErrorCode, RunId, ToolOutcome, limits};
-use toolyard_store::runs::{self, Owner, RunRow};
+use toolyard_store::runs::RunRow;
 use toolyard_store::waits::{self, WaitRow};
 use toolyard_store::{Tx, blobs, failpoint, log};
 
-use super::{Caller, Woken};
+use super::{Caller, Held};
 use crate::blob::{Fitted, fit};
 use crate::refused::Refused;
 use crate::runtime::Runtime;
+use crate::starting::Desk;
 
 /// A result that a client hands in.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,11 +43,11 @@ impl Runtime {
         check_batch(results.len())?;
         let results: Vec<_> = results.into_iter().map(|r| (r.call, fit(r.outcome))).collect();
         let taken = self
-            .fact(move |tx, owner| {
+            .fact(move |tx, desk| {
                 Box::pin(async move {
-                    let row = runs::lock(tx, &caller.tenant, &run).await?;
-                    let row = row.ok_or_else(|| ApiError::not_found("Run"))?;
-                    let taken = take(tx, &row, &caller, results, owner.as_ref()).await?;
+                    let held = Held::lock(tx, &caller.tenant, &run).await?;
+                    let held = held.ok_or_else(|| ApiError::not_found("Run"))?;
+                    let taken = take_all(tx, held, &caller, results, desk).await?;
                     failpoint::pass("submit.before_commit")?;
                     Ok(taken)
                 })
@@ -69,14 +70,39 @@ fn check_batch(count: usize) -> Result<(), ApiError> {
     Ok(())
 }
 
-async fn take(
+/// Takes each result for the run that waits for it: this one, or one below it.
+async fn take_all(
     tx: &mut Tx<'_>,
-    row: &RunRow,
+    held: Held,
     caller: &Caller,
     results: Vec<(CallId, Fitted)>,
-    owner: Option<&Owner>,
-) -> Result<(Vec<Submitted>, Option<Woken>), Refused> {
-    let all = waits::of_run(tx, &row.tenant, &row.id).await?;
+    desk: &mut Desk,
+) -> Result<Vec<Submitted>, Refused> {
+    let own = waits::of_run(tx, &held.row.tenant, &held.row.id).await?;
+    if results.iter().all(|(call, _)| find(&own, call).is_ok()) {
+        return take(tx, held, own, caller, results, desk).await;
+    }
+    let below = waits::below(tx, &held.row.tenant, &held.row.id).await?;
+    let mut taken = Vec::with_capacity(results.len());
+    for (call, fitted) in results {
+        let wait = find(&own, &call).or_else(|_| find(&below, &call))?;
+        let (tenant, run) = (&caller.tenant, &wait.wait.run);
+        let held = Held::lock(tx, tenant, run).await?.ok_or_else(|| ApiError::not_found("Run"))?;
+        let fresh = waits::of_run(tx, tenant, run).await?;
+        taken.extend(take(tx, held, fresh, caller, vec![(call, fitted)], desk).await?);
+    }
+    Ok(taken)
+}
+
+async fn take(
+    tx: &mut Tx<'_>,
+    held: Held,
+    all: Vec<WaitRow>,
+    caller: &Caller,
+    results: Vec<(CallId, Fitted)>,
+    desk: &mut Desk,
+) -> Result<Vec<Submitted>, Refused> {
+    let row = &held.row;
     let mut open = all.iter().filter(|w| w.ended_seq.is_none()).count();
     let mut events: Vec<Event> = Vec::new();
     let mut taken = Vec::with_capacity(results.len());
@@ -102,11 +128,10 @@ async fn take(
         open -= 1;
         taken.push(Submitted::Accepted);
     }
-    if events.is_empty() {
-        return Ok((taken, None));
+    if !events.is_empty() {
+        held.append(tx, events, open, false, desk).await?;
     }
-    let woken = super::append(tx, row, events, open, owner).await?;
-    Ok((taken, woken))
+    Ok(taken)
 }
 
 /// The wait that a client's result would end. A call that asks for approval,

@@ -11,6 +11,7 @@ use toolyard_store::{StoreError, failpoint, runs};
 use super::deed::{Deed, Done};
 use super::scribe::{Scribe, after};
 use super::{Stop, Worker};
+use crate::starting::Desk;
 
 /// The database's time, carried on by this process between commits.
 #[derive(Debug)]
@@ -74,19 +75,27 @@ impl Worker {
             let scribe = self.scribe();
             let Some((next, draft)) = scribe.draft(input.clone(), blobs.clone()) else { return Ok(()) };
             let kind = Kind::of(&draft.events);
+            let kin = scribe.has_kin();
+            let slots = if kin { self.rt.slots_for(1) } else { Vec::new() };
+            let mut desk = Desk::new(self.rt.owner.clone(), slots.len());
             let written = match kind.before() {
                 Ok(()) => {
-                    let write = self
-                        .rt
-                        .store
-                        .write(move |tx| Box::pin(async move { scribe.write(tx, &draft).await }));
+                    let write = self.rt.store.write(move |tx| {
+                        Box::pin(async move {
+                            let done = scribe.write(tx, &draft, &mut desk).await?;
+                            Ok::<_, AppendError>((done, desk.starts))
+                        })
+                    });
                     write.await
                 }
                 Err(e) => Err(e.into()),
             };
             match written.and_then(|done| Ok(kind.after().map(|()| done)?)) {
-                Ok(done) => {
+                Ok((done, starts)) => {
                     self.wrote(next, done);
+                    if kin {
+                        self.rt.begin_all(starts, slots);
+                    }
                     return Ok(());
                 }
                 Err(e) => self.mend(e, &mut failures).await?,
@@ -104,15 +113,17 @@ impl Worker {
                 return Ok(());
             }
             let (scribe, mine) = (self.scribe(), deed.clone());
+            let slots = self.rt.slots_for(1);
+            let desk = Desk::new(self.rt.owner.clone(), slots.len());
             let written = match failpoint::pass("append.before_commit") {
-                Ok(()) => self.rt.store.write(move |tx| Box::pin(mine.perform(tx, scribe))).await,
+                Ok(()) => self.rt.store.write(move |tx| Box::pin(mine.perform(tx, scribe, desk))).await,
                 Err(e) => Err(e.into()),
             };
             let passed = |done| Ok(failpoint::pass("append.after_commit").map(|()| done)?);
             match written.and_then(passed) {
                 Ok(Done { next, appended, starts }) => {
                     self.wrote(next, appended);
-                    deed.begin(&self.rt, starts);
+                    self.rt.begin_all(starts, slots);
                     return Ok(());
                 }
                 Err(Undone::Stale) => return Ok(()),

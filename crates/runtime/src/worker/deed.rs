@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolyard_engine::{Effect, EffectId, Input, Run};
-use toolyard_protocol::agent::execution::Execution;
-use toolyard_protocol::{CallId, ToolOutcome};
+use toolyard_protocol::agent::execution::{AiAgent, Execution};
+use toolyard_protocol::event::BlobRef;
+use toolyard_protocol::tool::Visibility;
+use toolyard_protocol::{CallId, Timestamp, ToolOutcome, limits};
 use toolyard_store::log::Appended;
 use toolyard_store::{StoreError, Tx};
 use toolyard_tools::CallContext;
@@ -16,7 +18,9 @@ use super::append::Undone;
 use super::scribe::Scribe;
 use super::{Stop, Worker};
 use crate::blob::fit;
+use crate::child::{self, Sent};
 use crate::runtime::{Runtime, Start};
+use crate::starting::Desk;
 
 /// One call's deed.
 #[derive(Clone)]
@@ -25,13 +29,13 @@ pub(super) struct Deed {
     call: CallId,
     args: Arc<Value>,
     untrusted: bool,
-    context: CallContext,
     kind: Kind,
 }
 
 #[derive(Clone)]
 enum Kind {
-    Prebuilt(&'static Action),
+    Prebuilt(&'static Action, Box<CallContext>),
+    Child { rt: Arc<Runtime>, agent: Arc<AiAgent>, visibility: Visibility, expires: Timestamp },
 }
 
 /// What is so once the transaction is.
@@ -42,22 +46,52 @@ pub(super) struct Done {
 }
 
 impl Deed {
-    pub(super) async fn perform(self, tx: &mut Tx<'_>, scribe: Scribe) -> Result<Done, Undone> {
-        // A deed by somebody who lost the run would not be undone by the fence alone on every path.
+    pub(super) async fn perform(
+        self,
+        tx: &mut Tx<'_>,
+        scribe: Scribe,
+        mut desk: Desk,
+    ) -> Result<Done, Undone> {
+        // First of all: nothing is done for somebody who has lost the run.
         scribe.hold(tx).await?;
-        let value = match self.kind {
-            Kind::Prebuilt(action) => (action.act)(tx, &self.context, &self.args).await.map_err(told)?,
-        };
-        let fitted = fit(ToolOutcome::Ok(value));
-        let (blob, untrusted) = (fitted.blob_ref(), self.untrusted);
-        let input = Input::ToolEnded { call: self.call, outcome: fitted.outcome, blob, untrusted };
-        let (next, draft) = scribe.draft(input, fitted.blob.into_iter().collect()).ok_or(Undone::Stale)?;
-        let appended = scribe.write(tx, &draft).await?;
-        Ok(Done { next, appended, starts: Vec::new() })
+        let (input, blobs) = self.input(tx, &scribe, &mut desk).await.map_err(told)?;
+        let (next, draft) = scribe.draft(input, blobs).ok_or(Undone::Stale)?;
+        let appended = scribe.write(tx, &draft, &mut desk).await?;
+        Ok(Done { next, appended, starts: desk.starts })
     }
 
-    /// Works on the runs that the deed made.
-    pub(super) fn begin(&self, _runtime: &Arc<Runtime>, _starts: Vec<Start>) {}
+    /// Does it; answers what the engine is to hear.
+    async fn input(
+        self,
+        tx: &mut Tx<'_>,
+        scribe: &Scribe,
+        desk: &mut Desk,
+    ) -> Result<(Input, Vec<(BlobRef, Vec<u8>)>), Refused> {
+        match self.kind {
+            Kind::Prebuilt(action, context) => {
+                let value = (action.act)(tx, &context, &self.args).await?;
+                let fitted = fit(ToolOutcome::Ok(value));
+                let (blob, untrusted) = (fitted.blob_ref(), self.untrusted);
+                let input = Input::ToolEnded { call: self.call, outcome: fitted.outcome, blob, untrusted };
+                Ok((input, fitted.blob.into_iter().collect()))
+            }
+            Kind::Child { rt, agent, visibility, expires } => {
+                let sent = Sent {
+                    parent: &scribe.run,
+                    call: &self.call,
+                    agent: &agent,
+                    visibility,
+                    args: &self.args,
+                };
+                let child = child::send(&rt, tx, &scribe.tenant, sent, desk).await?;
+                let stream = agent.stream;
+                Ok((
+                    Input::ChildStarted { call: self.call, child, expires: Some(expires), stream },
+                    Vec::new(),
+                ))
+            }
+        }
+    }
 
     pub(super) fn failed(&self, text: String) -> Input {
         let outcome = ToolOutcome::Failed(text);
@@ -72,7 +106,7 @@ fn told(refused: Refused) -> Undone {
         Refused::TellModel(text) => Undone::Refused(text),
         Refused::Store(e @ (StoreError::Unavailable(_) | StoreError::Full(_))) => e.into(),
         Refused::Store(e) => {
-            tracing::warn!(error = %e, "a prebuilt tool failed");
+            tracing::warn!(error = %e, "a tool of the gateway failed");
             Undone::Refused("The tool could not store its result".to_owned())
         }
     }
@@ -80,21 +114,26 @@ fn told(refused: Refused) -> Undone {
 
 impl Worker {
     /// The deed of a call that is one.
-    pub(super) fn deed(&self, effect: &Effect) -> Option<Deed> {
+    fn deed(&self, effect: &Effect) -> Option<Deed> {
         let Effect::RunTool { call, tool, args, untrusted, .. } = effect else { return None };
         let spec = self.agent.as_ref().ok()?.tools.set.find(tool.as_str())?;
         let kind = match &spec.execution {
-            Execution::Prebuilt(prebuilt) => Kind::Prebuilt(prebuilt::find(&prebuilt.action)?),
+            Execution::Prebuilt(prebuilt) => {
+                Kind::Prebuilt(prebuilt::find(&prebuilt.action)?, Box::new(self.context_of(call)?))
+            }
+            Execution::AiAgent(agent) => {
+                let patience = agent.timeout.or(spec.timeout_ms).unwrap_or(limits::CLIENT_EXPIRES_MS);
+                Kind::Child {
+                    rt: self.rt.clone(),
+                    agent: Arc::new(agent.clone()),
+                    visibility: spec.visibility,
+                    expires: self.now().plus_millis(patience),
+                }
+            }
             _ => return None,
         };
-        Some(Deed {
-            id: effect.id(),
-            call: call.clone(),
-            args: args.clone(),
-            untrusted: *untrusted,
-            context: self.context_of(call)?,
-            kind,
-        })
+        let (id, call, args) = (effect.id(), call.clone(), args.clone());
+        Some(Deed { id, call, args, untrusted: *untrusted, kind })
     }
 
     /// Does the first due deed, if there is one. Its append changes what is due.

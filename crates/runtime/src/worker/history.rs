@@ -48,7 +48,9 @@ struct Read {
 impl Worker {
     pub(super) async fn history(&mut self) -> Result<Vec<ChatTurn>, Stop> {
         let Some(created) = self.run.created().cloned() else { return Ok(Vec::new()) };
-        let me = created.agent_entity.clone();
+        // In its parent's conversation a child is a guest.
+        let errand = created.errand.shown().map(|errand| ChatTurn::user(errand.prompt.clone()));
+        let me = created.agent_entity.clone().filter(|_| errand.is_none());
         let taken: Vec<_> = self.run.turns().iter().flat_map(|t| t.taken.clone()).collect();
         let blobs = self.large_results();
         let known = self.before.is_some();
@@ -69,7 +71,7 @@ impl Worker {
                 })
                 .collect(),
         });
-        let mut turns: Vec<ChatTurn> = past.turns().collect();
+        let mut turns: Vec<ChatTurn> = past.turns().chain(errand).collect();
         for turn in self.run.turns() {
             add_turn(&mut turns, turn, &later, &large, me.as_ref());
         }

@@ -296,6 +296,12 @@ impl Worker {
         self.release().await
     }
 
+    /// The space whose readers hear this run.
+    fn heard_in(&self) -> Option<toolyard_protocol::SpaceId> {
+        self.run.created().filter(|c| c.parent.is_none()).and_then(|c| c.space.clone())
+    }
+
+    /// The space that the run belongs to.
     fn space(&self) -> Option<toolyard_protocol::SpaceId> {
         self.run.created().and_then(|c| c.space.clone())
     }
@@ -314,7 +320,7 @@ impl Worker {
 impl Drop for Worker {
     /// Half a step is void without its worker: nobody must see it any more.
     fn drop(&mut self) {
-        self.rt.store.feed().forget(&self.id, self.space().as_ref());
+        self.rt.store.feed().forget(&self.id, self.heard_in().as_ref());
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use toolyard_engine::{Input, Run};
 use toolyard_protocol::event::{BlobRef, Event, RunCreated};
 use toolyard_protocol::message::{Part, Speaker};
+use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{AgentName, BranchId, MessageId, RunId, TenantId, Timestamp};
 use toolyard_store::compactions::{self, Compaction, Reader};
 use toolyard_store::log::{self, Append, AppendError, Appended};
@@ -15,6 +16,8 @@ use toolyard_store::usage::{self, Used};
 use toolyard_store::{Tx, blobs};
 
 use crate::agents::LoadedAgent;
+use crate::family::{self, End, Member};
+use crate::starting::Desk;
 
 /// What the worker knows before an append.
 #[derive(Debug, Clone)]
@@ -44,6 +47,8 @@ pub(super) struct Draft {
     blobs: Vec<(BlobRef, Vec<u8>)>,
     /// What counts against the agent's own budget.
     used: Option<(AgentName, Used)>,
+    /// How a child ended.
+    end: Option<End>,
 }
 
 impl Scribe {
@@ -63,7 +68,8 @@ impl Scribe {
             self.run.turns().iter().filter(|t| !t.steps.is_empty()).map(|t| &t.message).collect();
         let (grown, new) = said.into_iter().partition(|m| stored.contains(&&m.id));
         let used = self.used(&events);
-        Some((next, Draft { events: events.into(), after, new, grown, blobs, used }))
+        let end = next.finished().map(|finished| family::end_of(&next, finished));
+        Some((next, Draft { events: events.into(), after, new, grown, blobs, used, end }))
     }
 
     /// What these events used, if the agent has a budget of its own.
@@ -84,7 +90,8 @@ impl Scribe {
 
     /// The assistant messages of the turns that are not stored as they stay.
     fn turn_messages(&self, run: &Run) -> Vec<NewMessage> {
-        let Some(created) = run.created() else { return Vec::new() };
+        // A child's words are its parent's result, not the space's.
+        let Some(created) = run.created().filter(|c| c.parent.is_none()) else { return Vec::new() };
         let open = run.turns().iter().filter(|t| t.number >= self.first_open_turn.max(1));
         open.filter(|turn| !turn.steps.is_empty())
             .map(|turn| NewMessage {
@@ -103,7 +110,7 @@ impl Scribe {
     /// Holds the run until the transaction ends, if it is still this worker's
     /// and nothing came in between. For what must not happen otherwise.
     pub(super) async fn hold(&self, tx: &mut Tx<'_>) -> Result<(), AppendError> {
-        let row = runs::lock(tx, &self.tenant, &self.id).await?.ok_or(AppendError::Gone)?;
+        let (row, _) = runs::lock_family(tx, &self.tenant, &self.id).await?.ok_or(AppendError::Gone)?;
         if row.epoch != self.epoch || row.owner.as_deref() != Some(&*self.owner.token()) {
             return Err(AppendError::Fenced { held: row.epoch });
         }
@@ -113,8 +120,33 @@ impl Scribe {
         Ok(())
     }
 
-    /// Appends the draft, with everything that belongs to it.
-    pub(super) async fn write(&self, tx: &mut Tx<'_>, draft: &Draft) -> Result<Appended, AppendError> {
+    /// The run has a parent, or waits for a child.
+    pub(super) fn has_kin(&self) -> bool {
+        self.run.created().is_some_and(|c| c.parent.is_some())
+            || self.run.open_waits().iter().any(|w| w.kind == WaitKind::Child)
+    }
+
+    /// Appends the draft, with everything that belongs to it. `desk` has room
+    /// for the runs that wake.
+    pub(super) async fn write(
+        &self,
+        tx: &mut Tx<'_>,
+        draft: &Draft,
+        desk: &mut Desk,
+    ) -> Result<Appended, AppendError> {
+        if !self.has_kin() {
+            return self.write_alone(tx, draft).await;
+        }
+        let family = runs::lock_family(tx, &self.tenant, &self.id).await?;
+        let (row, above) = family.ok_or(AppendError::Gone)?;
+        let done = self.write_alone(tx, draft).await?;
+        let (tenant, run, root, after) = (&self.tenant, &self.id, &row.root, self.seq);
+        let member = Member { tenant, run, root, above, after, events: &draft.events };
+        member.carry(tx, draft.end.clone(), desk).await?;
+        Ok(done)
+    }
+
+    async fn write_alone(&self, tx: &mut Tx<'_>, draft: &Draft) -> Result<Appended, AppendError> {
         let created = self.run.created().or_else(|| draft.events.iter().find_map(created_in));
         let space = created.and_then(|c| c.space.as_ref());
         let append = Append {
@@ -122,6 +154,7 @@ impl Scribe {
             run: &self.id,
             root: created.map_or(&self.id, |c| &c.root),
             space,
+            child: created.is_some_and(|c| c.parent.is_some()),
             epoch: self.epoch,
             owner: &self.owner,
             expected: self.seq,
@@ -139,7 +172,8 @@ impl Scribe {
             }
         }
         for event in draft.events.iter() {
-            if let (Event::HistoryCompacted(e), Some(space)) = (event, space) {
+            // What a child leaves out is not left out of its parent's conversation.
+            if let (Event::HistoryCompacted(e), Some(space), false) = (event, space, append.child) {
                 let summary = e.summary.shown().cloned().unwrap_or_default();
                 let compaction = Compaction { up_to: e.up_to, summary };
                 let main = BranchId::main();

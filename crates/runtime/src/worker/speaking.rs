@@ -179,7 +179,7 @@ impl Worker {
         let audience = Audience {
             feed: self.rt.store.feed().clone(),
             run: self.id.clone(),
-            space: created.and_then(|c| c.space.clone()),
+            space: self.heard_in(),
             step,
             attempt,
             show_reasoning: created.is_some_and(|c| c.show_reasoning),

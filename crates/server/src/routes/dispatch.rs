@@ -10,8 +10,10 @@ use axum::extract::{Query, RawPathParams, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
+use toolyard_protocol::Event;
+use toolyard_protocol::tool::Visibility;
 use toolyard_protocol::{ErrorCode, KeyId, KeyKind, Principal, RunId, SpaceId, TenantId, Viewer};
-use toolyard_store::{StoreError, runs, spaces};
+use toolyard_store::{StoreError, log, runs, spaces};
 
 use super::call::{Call, Sight};
 use super::route::{Access, BodyKind, Handler, Route};
@@ -182,9 +184,23 @@ pub(super) async fn run_viewer(
     principal: &Principal,
     run: &runs::RunRow,
 ) -> Result<Option<Viewer>, Refusal> {
+    // A child's words are the output of its parent's tool: they are seen as that is.
+    if run.parent.is_some() && principal.kind == KeyKind::Public && !is_open(app, run).await? {
+        return Ok(None);
+    }
     if run.space.is_some() || principal.kind == KeyKind::Secret {
         return viewer(app, principal, run.space.as_ref()).await;
     }
     let triggered = principal.entity.is_some() && principal.entity == run.triggered_by;
     Ok(triggered.then(|| Viewer { kind: KeyKind::Public, entity: principal.entity.clone(), role: None }))
+}
+
+/// Whether users may look into a child run.
+async fn is_open(app: &App, run: &runs::RunRow) -> Result<bool, Refusal> {
+    let (tenant, id) = (run.tenant.clone(), run.id.clone());
+    let first = app
+        .store
+        .read::<_, StoreError, _>(move |tx| Box::pin(async move { log::event(tx, &tenant, &id, 1).await }));
+    let Some(Event::RunCreated(created)) = first.await? else { return Ok(false) };
+    Ok(created.errand.shown().is_some_and(|errand| errand.visibility == Visibility::Public))
 }

@@ -115,6 +115,7 @@ CREATE UNIQUE INDEX runs_live ON runs (tenant, space, agent_entity) WHERE live =
 CREATE INDEX runs_space ON runs (tenant, space, created_at);
 CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
 CREATE INDEX runs_wake ON runs (wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX runs_below ON runs (tenant, root) WHERE parent IS NOT NULL;
 CREATE TABLE events (
     tenant TEXT NOT NULL,
     run TEXT NOT NULL,
@@ -153,6 +154,7 @@ CREATE TABLE waits (
     PRIMARY KEY (tenant, run, id)
 )@ROWLESS;
 CREATE INDEX waits_open ON waits (tenant, opened_at) WHERE ended_seq IS NULL;
+CREATE INDEX waits_below ON waits (tenant, root) WHERE run <> root;
 CREATE INDEX waits_due ON waits (expires_at) WHERE ended_seq IS NULL AND expires_at IS NOT NULL;
 CREATE TABLE nodes (
     id TEXT NOT NULL,

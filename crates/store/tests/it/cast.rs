@@ -109,6 +109,7 @@ pub(crate) fn created(run: &NewRun) -> Event {
         by: Guarded::Shown(Actor::Gateway {}),
         metadata: Guarded::Hidden,
         model: Guarded::Hidden,
+        errand: Guarded::Hidden,
     }
     .into()
 }
@@ -216,6 +217,7 @@ pub(crate) fn child_started(call: &CallId) -> Event {
         visibility: Visibility::Public,
         child: RunId::mint(),
         expires: None,
+        stream: false,
     }
     .into()
 }

@@ -72,6 +72,7 @@ impl Line {
                         run: &run.id,
                         root: &run.root,
                         space: run.space.as_ref(),
+                        child: false,
                         epoch,
                         owner: &owner,
                         expected,

@@ -11,6 +11,7 @@ import type {
   CallId,
   Decision,
   EntityId,
+  Errand,
   FinishReason,
   Hash,
   JsonValue,
@@ -29,6 +30,7 @@ import type {
   RunId,
   RunLimits,
   SpaceId,
+  Spent,
   Timestamp,
   ToolName,
   Trigger,
@@ -89,6 +91,8 @@ export type RunCreatedEvent = {
   metadata?: JsonValue;
   /** The model that was asked for instead of the agent's own. */
   model?: string;
+  /** Of a child run. */
+  errand?: Errand;
 };
 
 export type RunStartedEvent = {
@@ -199,6 +203,8 @@ export type ToolReturnedEvent = {
   blob?: BlobRef;
   error?: string;
   by?: Actor;
+  /** Of a child run. */
+  spent?: Spent;
 };
 
 export type ReplyAmendedEvent = {
@@ -238,6 +244,8 @@ export type ChildStartedEvent = {
   visibility: Visibility;
   child: RunId;
   expires?: Timestamp;
+  /** Each of the child's steps shows as progress of the call. */
+  stream: boolean;
 };
 
 export type ChildAskedEvent = {

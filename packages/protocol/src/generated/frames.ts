@@ -11,6 +11,7 @@ import type {
   CallView,
   Decision,
   EntityId,
+  Errand,
   FinishReason,
   Hash,
   JsonValue,
@@ -28,6 +29,7 @@ import type {
   RunId,
   RunLimits,
   RunView,
+  Spent,
   Timestamp,
   ToolName,
   Usage,
@@ -143,6 +145,8 @@ export type RunCreatedFrame = {
   by?: Actor;
   metadata?: JsonValue;
   model?: string;
+  /** Of a child run: what it was sent to do. */
+  errand?: Errand;
 };
 
 /**
@@ -303,6 +307,8 @@ export type ToolOutputFrame = {
   /** `client` or `server` (row G40). */
   source?: "server" | "client";
   by?: Actor;
+  /** What a child run used. */
+  spent?: Spent;
 };
 
 /**

@@ -157,6 +157,15 @@ export type DisplayMode = "full" | "minimal" | "hidden";
 export type EntityId = string;
 
 /**
+ * What a child run is sent to do.
+ */
+export type Errand = {
+  prompt: string;
+  /** Of the call that sent it: who may look into the child. */
+  visibility: Visibility;
+};
+
+/**
  * Rows G9 to G15.
  */
 export type ExecutionType = "basic" | "request" | "image-generator" | "ai-agent" | "waiting" | "compute" | "prebuilt" | "recorder";
@@ -582,6 +591,14 @@ export type SpaceId = string;
  * Who speaks, as a model understands it.
  */
 export type Speaker = "user" | "assistant" | "system";
+
+/**
+ * What a child used; it counts against its parent's budget too.
+ */
+export type Spent = {
+  usage: Usage;
+  cost?: number;
+};
 
 /**
  * Milliseconds since 1970, UTC.
