@@ -5,9 +5,11 @@
 //! may answer (A). [`crate::visible`] decides; it does not compile until a new
 //! field has a class.
 
+mod birth;
 mod codec;
 mod kinds;
 
+pub use birth::*;
 pub use codec::Undecodable;
 pub use kinds::*;
 

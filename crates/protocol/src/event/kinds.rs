@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ts_rs::TS;
 
+use super::birth::{Errand, Parent, Spent, Trigger};
 use crate::error::ErrorCode;
 use crate::guarded::Guarded;
 use crate::hash::Hash;
@@ -28,43 +29,6 @@ macro_rules! event {
         #[ts(optional_fields)]
         pub struct $name { $($body)* }
     };
-}
-
-event! {
-    /// What made a run start: somebody, mostly by a message.
-    Trigger {
-        pub entity: EntityId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub message: Option<MessageId>,
-    }
-}
-
-event! {
-    /// The call of another run that this run answers.
-    Parent {
-        pub run: RunId,
-        pub call: CallId,
-    }
-}
-
-event! {
-    /// What a child run is sent to do.
-    Errand {
-        pub prompt: String,
-        /// Of the call that sent it: who may look into the child.
-        pub visibility: Visibility,
-    }
-}
-
-event! {
-    /// What a child used; it counts against its parent's budget too.
-    #[derive(Copy, Eq)]
-    Spent {
-        pub usage: Usage,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[ts(type = "number", optional)]
-        pub cost: Option<u64>,
-    }
 }
 
 event! {

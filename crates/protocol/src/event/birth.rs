@@ -1,0 +1,56 @@
+//! Where a run comes from, and what a child brings home.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::ids::{CallId, EntityId, MessageId, RunId};
+use crate::run::Usage;
+use crate::tool::Visibility;
+
+macro_rules! event {
+    ($(#[$doc:meta])* $name:ident { $($body:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+        #[serde(rename_all = "camelCase")]
+        #[ts(optional_fields)]
+        pub struct $name { $($body)* }
+    };
+}
+
+event! {
+    /// What made a run start: somebody, mostly by a message.
+    Trigger {
+        pub entity: EntityId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub message: Option<MessageId>,
+    }
+}
+
+event! {
+    /// The call of another run that this run answers.
+    Parent {
+        pub run: RunId,
+        pub call: CallId,
+    }
+}
+
+event! {
+    /// What a child run is sent to do.
+    Errand {
+        pub prompt: String,
+        /// Of the call that sent it: who may look into the child.
+        pub visibility: Visibility,
+    }
+}
+
+event! {
+    /// What a child used; it counts against its parent's budget too.
+    #[derive(Copy, Eq)]
+    Spent {
+        pub usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(type = "number", optional)]
+        pub cost: Option<u64>,
+    }
+}
