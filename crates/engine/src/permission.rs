@@ -10,6 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolyard_protocol::agent::PermissionRule;
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::risk::Risk;
 use toolyard_protocol::tool::{Approval, Place, ToolSpec};
@@ -74,18 +75,19 @@ impl Grant {
     }
 }
 
-/// From which risk on tools that reach outside ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
+/// The agent's rules, and from which risk on tools that reach outside ask.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Policy<'a> {
+    pub rules: &'a [PermissionRule],
     /// The agent's word.
     pub ask_from: Option<Risk>,
     /// The operator's word, where the agent has none.
     pub default_ask_from: Risk,
 }
 
-impl Default for Policy {
+impl Default for Policy<'_> {
     fn default() -> Self {
-        Self { ask_from: None, default_ask_from: Risk::High }
+        Self { rules: &[], ask_from: None, default_ask_from: Risk::High }
     }
 }
 
@@ -107,9 +109,17 @@ pub fn key_of(spec: &ToolSpec) -> String {
 }
 
 /// Decides about one call.
-pub fn decide(spec: &ToolSpec, policy: &Policy, grants: &[Grant], args: &Value, tainted: bool) -> Decision {
+pub fn decide(
+    spec: &ToolSpec,
+    policy: &Policy<'_>,
+    grants: &[Grant],
+    args: &Value,
+    tainted: bool,
+) -> Decision {
     let key = key_of(spec);
-    let denied = grants.iter().any(|g| g.denies(&key, args));
+    let rules = || policy.rules.iter().filter(|rule| rule.speaks_of(spec, &key, args));
+    let denied =
+        grants.iter().any(|g| g.denies(&key, args)) || rules().any(|rule| rule.decision == Approval::Deny);
     if spec.approval == Some(Approval::Deny) || denied {
         return Decision::Deny(format!("Denied: the tool {} is not allowed here", spec.name));
     }
@@ -126,6 +136,11 @@ pub fn decide(spec: &ToolSpec, policy: &Policy, grants: &[Grant], args: &Value, 
         return Decision::Ask;
     }
     match spec.approval {
+        Some(Approval::Allow) => return Decision::Allow,
+        Some(Approval::Ask) => return Decision::Ask,
+        Some(Approval::Deny) | None => {}
+    }
+    match rules().next().map(|rule| rule.decision) {
         Some(Approval::Allow) => return Decision::Allow,
         Some(Approval::Ask) => return Decision::Ask,
         Some(Approval::Deny) | None => {}

@@ -61,11 +61,16 @@ pub async fn of_entity(
     .await
 }
 
-/// All grants of a tenant.
-pub async fn list(tx: &mut Tx<'_>, tenant: &TenantId, limit: u32) -> Result<Vec<GrantRow>, StoreError> {
+/// Grants of a tenant, newest first: all, or those of one entity.
+pub async fn list(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    entity: Option<&EntityId>,
+    limit: u32,
+) -> Result<Vec<GrantRow>, StoreError> {
     tx.all(
-        "SELECT id, entity, tool, body, created_at, expires_at FROM grants WHERE tenant = $1 ORDER BY id DESC LIMIT $2",
-        args![tenant.as_str(), i64::from(limit)],
+        "SELECT id, entity, tool, body, created_at, expires_at FROM grants WHERE tenant = $1 AND ($2 = '' OR entity = $2) ORDER BY id DESC LIMIT $3",
+        args![tenant.as_str(), entity.map_or("", EntityId::as_str), i64::from(limit)],
         row,
     )
     .await

@@ -105,7 +105,7 @@ fn the_agents_policy_goes_before_the_operators() {
     let medium = spec(request(), Place::Gateway, Risk::Medium);
     let low = spec(request(), Place::Gateway, Risk::Low);
     let ask = |spec, ask_from, default_ask_from| {
-        let policy = Policy { ask_from, default_ask_from };
+        let policy = Policy { ask_from, default_ask_from, ..Policy::default() };
         decide(spec, &policy, &[], &json!({}), false)
     };
     assert_eq!(ask(&medium, None, Risk::Medium), Decision::Ask);

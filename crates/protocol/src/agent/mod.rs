@@ -5,6 +5,7 @@
 
 pub mod execution;
 mod parse;
+mod rule;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use serde_json::Value;
 use ts_rs::TS;
 
 pub use parse::{BadConfig, parse};
+pub use rule::PermissionRule;
 
 use crate::name::AgentName;
 use crate::risk::Risk;
@@ -245,6 +247,9 @@ pub struct PermissionSection {
     pub ask_from: Option<Risk>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answerers: Option<Answerers>,
+    /// The first one that speaks of a call decides; a deny always does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<PermissionRule>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]

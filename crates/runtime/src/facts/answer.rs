@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use toolyard_engine::facts::{self, Answer, Refusal};
 use toolyard_engine::permission::{Grant, GrantEffect, GrantScope};
-use toolyard_protocol::event::Event;
-use toolyard_protocol::wait::may_answer;
-use toolyard_protocol::{ApiError, ClientId, ErrorCode, GrantId, Timestamp, WaitId, limits};
+use toolyard_protocol::event::{Asked, Event};
+use toolyard_protocol::wait::{WaitKind, may_answer};
+use toolyard_protocol::{ApiError, ClientId, ErrorCode, GrantId, Hash, Timestamp, WaitId, limits};
 use toolyard_store::grants::GrantRow;
 use toolyard_store::runs::RunRow;
 use toolyard_store::waits::{self, WaitRow};
@@ -22,6 +22,8 @@ use crate::runtime::Runtime;
 pub struct AnswerIn {
     pub answer: Answer,
     pub remember: Option<Remember>,
+    /// Of the arguments that the answerer saw.
+    pub args_hash: Option<Hash>,
 }
 
 /// How long a decision holds beyond its call.
@@ -31,6 +33,8 @@ pub enum Remember {
     Session,
     /// Until it is taken back.
     Always,
+    /// Until it is taken back, for calls with these arguments.
+    AlwaysThese,
 }
 
 impl Runtime {
@@ -53,8 +57,16 @@ impl Runtime {
                     let ended = row.status.is_final();
                     return Err(if ended { Refusal::RunEnded } else { Refusal::WaitEnded }.into());
                 }
+                let asked = question(tx, row, &found).await?;
+                let shown = asked.payload.shown().map(|p| &p["argsHash"]);
+                if let (Some(seen), Some(shown)) = (&answer.args_hash, shown)
+                    && shown.as_str() != Some(seen.as_str())
+                {
+                    let text = "The answer is for other arguments than the ones asked about";
+                    return Err(ApiError::new(ErrorCode::Conflict, text).into());
+                }
                 if let Some(remember) = answer.remember {
-                    keep(tx, &caller, row, &found, &answer.answer, remember).await?;
+                    keep(tx, &caller, row, asked, &answer.answer, remember).await?;
                 }
                 let events = facts::answer(&found.wait, answer.answer, caller.actor.clone())?;
                 let open = waits::open_of_run(tx, &row.tenant, &row.id).await?.len();
@@ -112,12 +124,20 @@ async fn lock(tx: &mut Tx<'_>, caller: &Caller, wait: &WaitId) -> Result<(Held, 
     Ok((held, found))
 }
 
+/// The question as it was asked.
+async fn question(tx: &mut Tx<'_>, row: &RunRow, found: &WaitRow) -> Result<Asked, Refused> {
+    match log::event(tx, &row.tenant, &row.id, found.opened_seq).await? {
+        Some(Event::Asked(asked)) => Ok(asked),
+        _ => Err(Refusal::WrongAnswer { kind: found.wait.kind, given: "an answer" }.into()),
+    }
+}
+
 /// Remembers a decision for the tool as it was shown.
 async fn keep(
     tx: &mut Tx<'_>,
     caller: &Caller,
     row: &RunRow,
-    found: &WaitRow,
+    asked: Asked,
     answer: &Answer,
     remember: Remember,
 ) -> Result<(), Refused> {
@@ -126,30 +146,38 @@ async fn keep(
         let text = "Only the one this run works for may have an answer remembered";
         return Err(ApiError::new(ErrorCode::Forbidden, text).into());
     }
-    let effect = match answer {
-        Answer::Allow { .. } => GrantEffect::Allow,
-        Answer::Deny { .. } => GrantEffect::Deny,
-        Answer::Provide(_) => {
+    let effect = match (asked.kind, answer) {
+        (WaitKind::Approval, Answer::Allow { .. }) => GrantEffect::Allow,
+        (WaitKind::Approval, Answer::Deny { .. }) => GrantEffect::Deny,
+        _ => {
             let text = "Only an approval can be remembered";
             return Err(ApiError::new(ErrorCode::BadRequest, text).into());
         }
     };
     let scope = match (remember, &row.space) {
         (Remember::Session, Some(space)) => GrantScope::Session { space: space.clone() },
-        (Remember::Session | Remember::Always, _) => GrantScope::Stored {},
+        (Remember::Session, None) => {
+            let text = "This run belongs to no conversation: remember it always, or not";
+            return Err(ApiError::new(ErrorCode::BadRequest, text).into());
+        }
+        (Remember::Always | Remember::AlwaysThese, _) => GrantScope::Stored {},
     };
-    let asked = log::event(tx, &row.tenant, &row.id, found.opened_seq).await?;
-    let Some(Event::Asked(asked)) = asked else { return Err(Refusal::WaitEnded.into()) };
+    let shown = asked.payload.into_shown().unwrap_or_default();
+    let args = match (remember, answer) {
+        (Remember::AlwaysThese, Answer::Allow { edited: Some(edited) }) => Some(edited.clone()),
+        (Remember::AlwaysThese, _) => Some(shown["args"].clone()),
+        (Remember::Session | Remember::Always, _) => None,
+    };
     let Some(fingerprint) = asked.fingerprint.into_shown() else { return Err(Refusal::WaitEnded.into()) };
     let now = tx.now().await?;
     let grant = Grant {
         id: GrantId::mint(),
-        tool: asked.tool.to_string(),
+        tool: shown["key"].as_str().map_or_else(|| asked.tool.to_string(), ToOwned::to_owned),
         effect,
         scope,
         fingerprint,
         max_risk: Some(asked.risk),
-        args: None,
+        args,
         expires_at: None,
     };
     let stored = GrantRow {

@@ -8,7 +8,7 @@ use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::risk::Risk;
 use toolyard_protocol::tool::{Answerers, Place, ToolSpec, Visibility};
 use toolyard_protocol::wait::AnswerRule;
-use toolyard_protocol::{Timestamp, ToolName, ToolOutcome, limits};
+use toolyard_protocol::{Hash, Timestamp, ToolName, ToolOutcome, limits};
 use toolyard_schema::parse_arguments;
 use toolyard_store::{StoreError, grants};
 use toolyard_tools::waiting;
@@ -115,8 +115,12 @@ impl Worker {
             let text = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             return Verdict::Refuse(ToolOutcome::Failed(text));
         }
-        let ask_from = self.agent.as_ref().ok().and_then(|a| a.config.permissions.ask_from);
-        let policy = Policy { ask_from, default_ask_from: self.rt.settings.ask_from };
+        let own = self.agent.as_ref().ok().map(|a| &a.config.permissions);
+        let policy = Policy {
+            rules: own.map_or(&[], |own| &own.rules),
+            ask_from: own.and_then(|own| own.ask_from),
+            default_ask_from: self.rt.settings.ask_from,
+        };
         match permission::decide(spec, &policy, grants, args, self.run.tainted()) {
             Decision::Deny(text) => Verdict::Refuse(ToolOutcome::Denied(text)),
             Decision::Ask if !approved => Verdict::Ask {
@@ -184,14 +188,21 @@ impl Worker {
     }
 }
 
-/// What an answerer is shown: the exact arguments.
+/// What an answerer is shown: the exact arguments, and a hash of them that an
+/// answer may bring back.
 fn question(spec: &ToolSpec, args: &Value) -> Value {
-    json!({
+    let mut shown = json!({
         "toolName": spec.name,
         "description": spec.description,
         "risk": spec.risk,
+        "key": permission::key_of(spec),
         "args": args,
-    })
+        "argsHash": Hash::of_json(args),
+    });
+    if let Some(service) = &spec.service_id {
+        shown["serviceId"] = json!(service);
+    }
+    shown
 }
 
 fn refuse(

@@ -5,7 +5,7 @@ use toolyard_engine::facts::Answer;
 use toolyard_protocol::event::Event;
 use toolyard_protocol::run::{PauseReason, RunStatus};
 use toolyard_protocol::wait::WaitKind;
-use toolyard_protocol::{ErrorCode, OutcomeKind, RunId, WaitId};
+use toolyard_protocol::{ErrorCode, Hash, OutcomeKind, RunId, WaitId};
 use toolyard_runtime::{AnswerIn, CreateRun, Fresh, Remember};
 
 use crate::yard::{Yard, client_tool, static_tool};
@@ -24,11 +24,11 @@ async fn asked(yard: &Yard, text: &str) -> (RunId, WaitId) {
 }
 
 fn allow(edited: Option<Value>) -> AnswerIn {
-    AnswerIn { answer: Answer::Allow { edited }, remember: None }
+    AnswerIn { answer: Answer::Allow { edited }, remember: None, args_hash: None }
 }
 
 fn deny() -> AnswerIn {
-    AnswerIn { answer: Answer::Deny { message: None }, remember: None }
+    AnswerIn { answer: Answer::Deny { message: None }, remember: None, args_hash: None }
 }
 
 #[tokio::test]
@@ -143,4 +143,88 @@ async fn a_run_started_for_somebody_obeys_their_grants_and_their_answers() {
     let first = yard.events(&created.run).await.remove(0);
     let Event::RunCreated(first) = first else { panic!() };
     assert_eq!(first.trigger.map(|t| t.entity), Some(yard.ada.clone()));
+}
+
+#[tokio::test]
+async fn x13_an_answer_is_for_the_arguments_that_were_shown() {
+    let yard = Yard::new(json!([asking(client_tool("pay"))])).await;
+    let (run, wait) = asked(&yard, "call pay {\"n\":1}").await;
+    let events = yard.events(&run).await;
+    let payload = events.iter().find_map(|e| match e {
+        Event::Asked(asked) => asked.payload.shown().cloned(),
+        _ => None,
+    });
+    let shown: Hash = serde_json::from_value(payload.unwrap()["argsHash"].clone()).unwrap();
+    assert_eq!(shown, Hash::of_json(&json!({"n": 1})));
+    let of = |hash: Hash| AnswerIn { args_hash: Some(hash), ..allow(None) };
+    let other = of(Hash::of_json(&json!({"n": 2})));
+    let refused = yard.rt.answer(yard.caller(), wait.clone(), other).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::Conflict);
+    assert_eq!(yard.open_waits(&run).await[0].wait.kind, WaitKind::Approval);
+    yard.rt.answer(yard.caller(), wait, of(shown)).await.unwrap();
+    yard.until(&run, RunStatus::WaitingTool).await;
+}
+
+#[tokio::test]
+async fn x13_one_approval_is_one_execution() {
+    let yard = Yard::new(json!([asking(static_tool("pay"))])).await;
+    let calls = 32;
+    let (run, _) = asked(&yard, &vec!["call pay {}"; calls].join("\n")).await;
+    let waits = yard.open_waits(&run).await;
+    assert_eq!(waits.len(), calls);
+    let wait = waits[0].wait.id.clone();
+    // The same answer, from everywhere at once.
+    let answers = (0..20).map(|_| yard.rt.answer(yard.caller(), wait.clone(), allow(None)));
+    for answer in futures::future::join_all(answers).await {
+        answer.unwrap();
+    }
+    yard.until_quiet().await;
+    yard.until(&run, RunStatus::WaitingTool).await;
+    let requested = yard.kinds(&run).await.iter().filter(|k| **k == "ToolCallRequested").count();
+    assert_eq!((requested, yard.open_waits(&run).await.len()), (1, calls - 1));
+}
+
+#[tokio::test]
+async fn c11_an_answer_may_hold_always_for_these_arguments_only() {
+    let yard = Yard::new(json!([asking(client_tool("pay"))])).await;
+    let (run, wait) = asked(&yard, "call pay {\"n\":1}").await;
+    let these = AnswerIn { remember: Some(Remember::AlwaysThese), ..allow(None) };
+    yard.rt.answer(yard.caller_as(&yard.ada), wait, these).await.unwrap();
+    let paid = async |run: &RunId| {
+        yard.until(run, RunStatus::WaitingTool).await;
+        yard.until_quiet().await;
+        let wait = yard.open_waits(run).await.remove(0).wait;
+        (wait.kind, wait.call)
+    };
+    let (kind, call) = paid(&run).await;
+    assert_eq!(kind, WaitKind::Client);
+    yard.submit(&run, &call, json!("ok")).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    // The same arguments pass, others are asked about.
+    let run = yard.say("call pay {\"n\":1}").await;
+    let (kind, call) = paid(&run).await;
+    assert_eq!(kind, WaitKind::Client);
+    yard.submit(&run, &call, json!("ok")).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    let run = yard.say("call pay {\"n\":2}").await;
+    assert_eq!(paid(&run).await.0, WaitKind::Approval);
+}
+
+#[tokio::test]
+async fn c11_an_agents_rules_allow_ask_and_deny_by_tool_and_arguments() {
+    let rules = json!([
+        {"decision": "deny", "tool": "read", "args": {"path": "/etc/*"}},
+        {"decision": "allow", "tool": "read", "args": {"path": "/tmp/*"}},
+        {"decision": "ask", "tool": "rea*"},
+    ]);
+    let read = json!({"name": "read", "description": "Reads a file", "execution": {"mode": "pass-through"}});
+    let extra = json!({"permissions": {"rules": rules}});
+    let yard = Yard::with(crate::yard::config(json!([read]), extra)).await;
+    let run = yard.say("call read {\"path\":\"/tmp/a\"}").await;
+    yard.until(&run, RunStatus::Completed).await;
+    assert!(yard.answer().await.contains("/tmp/a"));
+    let run = yard.say("call read {\"path\":\"/etc/shadow\"}").await;
+    yard.until(&run, RunStatus::Completed).await;
+    assert!(yard.answer().await.contains("is not allowed here"));
+    asked(&yard, "call read {\"path\":\"/srv/a\"}").await;
 }

@@ -114,7 +114,7 @@ async fn g12_an_approval_of_a_grandchild_reaches_the_root() {
     assert_eq!(family.iter().map(|r| r.depth).collect::<Vec<_>>(), [1, 2]);
     yard.until(&family[0].id, RunStatus::WaitingTool).await;
     let wait = yard.open_waits(&family[1].id).await[0].wait.id.clone();
-    let allow = AnswerIn { answer: Answer::Allow { edited: None }, remember: None };
+    let allow = AnswerIn { answer: Answer::Allow { edited: None }, remember: None, args_hash: None };
     yard.rt.answer(yard.caller_as(&yard.ada), wait, allow).await.unwrap();
     yard.until(&run, RunStatus::Completed).await;
     assert!(yard.answer().await.contains("pay"));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_protocol::risk::Risk;
 use toolyard_protocol::{
-    AgentName, EntityId, GrantId, Hash, SpaceId, TenantId, Timestamp, ToolName, agent, limits,
+    AgentName, EntityId, GrantId, Hash, KeyKind, SpaceId, TenantId, Timestamp, ToolName, agent, limits,
 };
 use toolyard_runtime::{Grant, GrantEffect, GrantScope};
 use toolyard_store::grants::{self, GrantRow};
@@ -157,12 +157,20 @@ async fn fingerprint(tx: &mut Tx<'_>, tenant: &TenantId, new: &NewGrant) -> Resu
     Ok(spec.fingerprint())
 }
 
+/// All of the tenant for a backend, their own for a user.
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
     let limit = page::limit(&call.query)?;
     let tenant = call.tenant().clone();
+    let asked = page::typed(&call.query, "entityId", EntityId::parse)?;
+    let entity = match call.principal.kind {
+        KeyKind::Secret => asked,
+        KeyKind::Public => Some(owner(&call)?),
+    };
     let rows: Vec<GrantRow> = call
         .store()
-        .read::<_, StoreError, _>(move |tx| Box::pin(async move { grants::list(tx, &tenant, limit).await }))
+        .read::<_, StoreError, _>(move |tx| {
+            Box::pin(async move { grants::list(tx, &tenant, entity.as_ref(), limit).await })
+        })
         .await?;
     answer::json(200, &GrantList { grants: rows.into_iter().map(view).collect() })
 }
@@ -170,11 +178,18 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
 pub(super) async fn delete(call: Call) -> Result<Response, Refusal> {
     let id = call.id("grant", "Grant", GrantId::parse)?;
     let (tenant, actor) = (call.tenant().clone(), call.actor());
+    let owner = match call.principal.kind {
+        KeyKind::Secret => None,
+        KeyKind::Public => Some(owner(&call)?),
+    };
     let existed = call
         .store()
         .write::<_, StoreError, _>(move |tx| {
             Box::pin(async move {
-                let existed = grants::delete(tx, &tenant, &id).await?;
+                // Another one's grant is not there for a user.
+                let found = grants::get(tx, &tenant, &id).await?;
+                let theirs = found.is_some_and(|row| owner.is_none() || row.entity == owner);
+                let existed = theirs && grants::delete(tx, &tenant, &id).await?;
                 if existed {
                     audit::write(tx, &tenant, &actor, "grant.delete", id.as_str(), None).await?;
                 }
@@ -183,4 +198,9 @@ pub(super) async fn delete(call: Call) -> Result<Response, Refusal> {
         })
         .await?;
     answer::gone(existed, "Grant")
+}
+
+/// The user behind a public key.
+fn owner(call: &Call) -> Result<EntityId, Refusal> {
+    call.principal.entity.clone().ok_or_else(|| Refusal::forbidden("No entity found for this user"))
 }

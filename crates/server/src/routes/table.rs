@@ -242,10 +242,10 @@ fn permission_routes() -> Vec<Route> {
             .takes::<grants::NewGrant>(BodyKind::Json)
             .gives::<grants::OneGrant>(201)
             .once(),
-        get("/api/grants", Access::Secret, "List permissions", grants::list)
+        get("/api/grants", Access::Either, "List permissions", grants::list)
             .asks(&[LIMIT])
             .gives::<grants::GrantList>(200),
-        delete("/api/grants/{grant}", Access::Secret, "Take a permission back", grants::delete),
+        delete("/api/grants/{grant}", Access::Either, "Take a permission back", grants::delete),
         get("/api/audit", Access::Secret, "Who did what", audit::list)
             .asks(&[LIMIT, BEFORE])
             .gives::<audit::AuditPage>(200),

@@ -10,7 +10,9 @@ use toolyard_dialects::native::WaitView;
 
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::wait::{WaitKind, may_answer};
-use toolyard_protocol::{ApiError, ClientId, KeyKind, RunId, SpaceId, Timestamp, Viewer, WaitId, limits};
+use toolyard_protocol::{
+    ApiError, ClientId, Hash, KeyKind, RunId, SpaceId, Timestamp, Viewer, WaitId, limits,
+};
 use toolyard_runtime::{Answer, AnswerIn, Caller, Remember};
 use toolyard_store::waits::{self, WaitRow};
 use toolyard_store::{StoreError, runs};
@@ -59,6 +61,8 @@ enum Memory {
     Session,
     /// Until it is taken back.
     Always,
+    /// Until it is taken back, for calls with these arguments.
+    AlwaysThese,
 }
 
 /// An approval gets `decision`; an input or a credential gets `value`.
@@ -77,6 +81,9 @@ pub(super) struct AnswerWait {
     value: Option<Value>,
     #[serde(default)]
     remember: Option<Memory>,
+    /// `argsHash` of the question, so that the answer is for what was shown.
+    #[serde(default)]
+    args_hash: Option<Hash>,
 }
 
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
@@ -237,6 +244,7 @@ fn decided(given: AnswerWait) -> Result<AnswerIn, Refusal> {
         None | Some(Memory::Once) => None,
         Some(Memory::Session) => Some(Remember::Session),
         Some(Memory::Always) => Some(Remember::Always),
+        Some(Memory::AlwaysThese) => Some(Remember::AlwaysThese),
     };
-    Ok(AnswerIn { answer, remember })
+    Ok(AnswerIn { answer, remember, args_hash: given.args_hash })
 }

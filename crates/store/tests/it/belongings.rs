@@ -82,7 +82,7 @@ pub(crate) async fn grants_expire_and_belong_to_an_entity_or_to_all(home: &Home)
     let [first, second, _, _, everyone, _] = all.clone();
     assert_eq!(of(Some(anna)).await, [first, second, everyone.clone()]);
     assert_eq!(of(None).await, [everyone]);
-    let list = tx!(home, read, [tenant], |tx| grants::list(tx, &tenant, 4).await);
+    let list = tx!(home, read, [tenant], |tx| grants::list(tx, &tenant, None, 4).await);
     let newest: Vec<GrantRow> = all.iter().rev().take(4).cloned().collect();
     assert_eq!(list, newest, "expired ones are still shown to people");
     let id = all[0].id.clone();

@@ -38,7 +38,7 @@ async fn seen(
         ("entities::by_external", one(entities::by_external(tx, t, &world.external).await?.is_some())),
         ("entities::list", entities::list(tx, t, None, None, 100).await?.len()),
         ("grants::get", one(grants::get(tx, t, &world.grant).await?.is_some())),
-        ("grants::list", grants::list(tx, t, 100).await?.len()),
+        ("grants::list", grants::list(tx, t, None, 100).await?.len()),
         ("grants::of_entity", grants::of_entity(tx, t, Some(&world.entity)).await?.len()),
         ("keys::list", keys::list(tx, Some(t)).await?.len()),
         ("log::read", log::read(tx, t, run, 0, 100).await?.len()),

@@ -473,10 +473,26 @@ export type PendingToolCall = {
 
 export type Period = "day" | "month";
 
+/**
+ * One rule. What it does not name, it does not care about.
+ */
+export type PermissionRule = {
+  decision: Approval;
+  /** A tool's name, or `<service>:<tool>`; `*` stands for any text. */
+  tool?: string;
+  place?: Place;
+  /** `ask` and `deny` hold from this risk up, `allow` up to it. */
+  risk?: Risk;
+  /** Fields that the arguments must have; `*` in a text stands for any text. */
+  args?: { [key in string]: JsonValue };
+};
+
 export type PermissionSection = {
   /** The lowest risk that asks, for tools that reach outside. */
   askFrom?: Risk;
   answerers?: Answerers;
+  /** The first one that speaks of a call decides; a deny always does. */
+  rules?: Array<PermissionRule>;
 };
 
 /**
