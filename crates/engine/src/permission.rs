@@ -102,10 +102,7 @@ pub enum Decision {
 
 /// The name that grants use: `<service>:<tool>`, or the tool's own name.
 pub fn key_of(spec: &ToolSpec) -> String {
-    match &spec.service_id {
-        Some(service) => format!("{service}:{}", spec.name),
-        None => spec.name.to_string(),
-    }
+    spec.key()
 }
 
 /// Decides about one call.

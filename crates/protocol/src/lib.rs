@@ -16,6 +16,7 @@ pub mod limits;
 pub mod message;
 pub mod name;
 pub mod outcome;
+pub mod picks;
 pub mod principal;
 pub mod risk;
 pub mod run;

@@ -116,6 +116,14 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// The name that permissions and selections use: `<service>:<tool>`, or
+    /// the tool's own name.
+    pub fn key(&self) -> String {
+        match &self.service_id {
+            Some(service) => format!("{service}:{}", self.name),
+            None => self.name.to_string(),
+        }
+    }
     /// Hash of what a permission was given for. A change voids it.
     pub fn fingerprint(&self) -> Hash {
         let seen =

@@ -64,6 +64,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             metadata,
             model,
             errand,
+            picks,
         }) => Event::RunCreated(RunCreated {
             agent: agent.clone(),
             agent_version: secret(agent_version),
@@ -84,6 +85,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             metadata: secret(metadata),
             model: secret(model),
             errand: secret(errand),
+            picks: secret(picks),
         }),
         Event::RunStarted(RunStarted {}) => Event::RunStarted(RunStarted {}),
         Event::StepRestarted(StepRestarted { step, attempt, why }) => {

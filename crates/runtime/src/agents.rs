@@ -100,7 +100,7 @@ pub fn check_agent(config: &Value) -> Result<LoadedAgent, ApiError> {
     Ok(LoadedAgent { hash: Hash::of_json(config), config: parsed, tools: Arc::new(tools), children })
 }
 
-fn load_tools(set: Toolset) -> Result<LoadedTools, String> {
+pub(crate) fn load_tools(set: Toolset) -> Result<LoadedTools, String> {
     let mut schemas = HashMap::with_capacity(set.0.len());
     for (i, tool) in set.0.iter().enumerate() {
         let schema = ToolSchema::compile(&tool.input_schema, &Limits::trusted())
@@ -122,16 +122,30 @@ fn offered(tool: &ToolSpec) -> OfferedTool {
 /// Loaded agents by (tenant, hash). A version never changes, so an entry is
 /// never stale.
 #[derive(Debug, Clone)]
-pub(crate) struct Agents(Cache<(TenantId, Hash), Arc<LoadedAgent>>);
+pub(crate) struct Agents {
+    versions: Cache<(TenantId, Hash), Arc<LoadedAgent>>,
+    /// Toolsets that are not just an agent's own.
+    toolsets: Cache<(TenantId, Hash), Arc<LoadedTools>>,
+}
 
 impl Agents {
     pub(crate) fn new() -> Self {
-        Self(Cache::new(512))
+        Self { versions: Cache::new(512), toolsets: Cache::new(512) }
     }
 
     /// The version of this hash, if it is in the cache.
     pub(crate) fn cached(&self, tenant: &TenantId, hash: &Hash) -> Option<Arc<LoadedAgent>> {
-        self.0.get(&(tenant.clone(), hash.clone()))
+        self.versions.get(&(tenant.clone(), hash.clone()))
+    }
+
+    pub(crate) fn toolset(&self, tenant: &TenantId, hash: &Hash) -> Option<Arc<LoadedTools>> {
+        self.toolsets.get(&(tenant.clone(), hash.clone()))
+    }
+
+    pub(crate) fn keep_toolset(&self, tenant: &TenantId, tools: LoadedTools) -> Arc<LoadedTools> {
+        let tools = Arc::new(tools);
+        self.toolsets.insert((tenant.clone(), tools.hash.clone()), tools.clone());
+        tools
     }
 
     /// The version of this hash, from the cache or the transaction's database.
@@ -142,7 +156,7 @@ impl Agents {
         hash: &Hash,
     ) -> Result<Found, StoreError> {
         let key = (tenant.clone(), hash.clone());
-        if let Some(found) = self.0.get(&key) {
+        if let Some(found) = self.versions.get(&key) {
             return Ok(Found::Agent(found));
         }
         let Some(config) = agents::version(tx, tenant, hash).await? else { return Ok(Found::Nothing) };
@@ -151,7 +165,7 @@ impl Agents {
             Ok(loaded) => Arc::new(loaded),
             Err(why) => return Ok(Found::Unusable(why.message)),
         };
-        self.0.insert(key, loaded.clone());
+        self.versions.insert(key, loaded.clone());
         Ok(Found::Agent(loaded))
     }
 }

@@ -89,6 +89,7 @@ pub(crate) async fn send(
         by: above.by.clone(),
         metadata: Guarded::Hidden,
         model: Guarded::Hidden,
+        picks: above.picks.clone(),
         errand: Guarded::Shown(Errand { prompt: prompt(sent.args), visibility: sent.visibility }),
     };
     rt.bear(tx, &new, created, desk).await?;

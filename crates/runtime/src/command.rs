@@ -18,6 +18,8 @@ pub struct PostMessage {
     pub trigger_agents: bool,
     /// The model for runs that this message starts, instead of the agents' own.
     pub model: Option<String>,
+    /// Only tools of these categories, for runs that this message starts.
+    pub categories: Option<Vec<String>>,
 }
 
 /// A run on what the space already says.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolyard_models::{Registry, Wanted};
 use toolyard_protocol::event::{Event, RunCreated, RunStarted, Trigger};
+use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::{
     AgentName, ApiError, BranchId, EntityId, ErrorCode, Guarded, Principal, RunId, TenantId,
@@ -33,6 +34,7 @@ pub(crate) struct Birth<'a> {
     pub(crate) history_to: i64,
     pub(crate) metadata: Option<Value>,
     pub(crate) model: Option<&'a str>,
+    pub(crate) picks: Option<Picks>,
 }
 
 /// A run as `POST /api/runs` answers it.
@@ -101,11 +103,13 @@ impl Runtime {
         let entity = entity
             .filter(|e| e.kind == EntityKind::Agent)
             .ok_or_else(|| ApiError::not_found("Agent entity"))?;
+        let mut picks = None;
         for member in [Some(&create.agent_entity), create.triggered_by.as_ref()].into_iter().flatten() {
-            if spaces::role(tx, tenant, &space.id, member).await?.is_none() {
+            let Some(seat) = spaces::seat(tx, tenant, &space.id, member).await? else {
                 let text = "Entity is not a member of this SmartSpace";
                 return Err(ApiError::new(ErrorCode::Forbidden, text).into());
-            }
+            };
+            picks = seat.picks;
         }
         // The space before the new run, as messages do it.
         if !spaces::lock(tx, tenant, &space.id).await? {
@@ -127,6 +131,7 @@ impl Runtime {
             history_to: space.last_pos,
             metadata: create.metadata.clone(),
             model: create.model.as_deref(),
+            picks,
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         Ok(CreatedRun { run, started })
@@ -205,6 +210,7 @@ impl Runtime {
             metadata: birth.metadata.map_or(Guarded::Hidden, Guarded::Shown),
             model: birth.model.map_or(Guarded::Hidden, |name| Guarded::Shown(name.to_owned())),
             errand: Guarded::Hidden,
+            picks: birth.picks.filter(|p| !p.takes_all()).map_or(Guarded::Hidden, Guarded::Shown),
         };
         let started = self.bear(tx, &new, created, desk).await?;
         Ok((run, started))

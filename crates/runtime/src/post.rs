@@ -8,6 +8,7 @@ use std::sync::Arc;
 use toolyard_engine::facts;
 use toolyard_protocol::event::{Event, MessageQueued, Trigger};
 use toolyard_protocol::message::Message;
+use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::run::{MessagePolicy, RunStatus};
 use toolyard_protocol::wait::WaitKind;
@@ -60,7 +61,7 @@ impl Runtime {
 
     async fn post(&self, tx: &mut Tx<'_>, post: &PostMessage, desk: &mut Desk) -> Result<Posted, Refused> {
         let tenant = &post.by.tenant;
-        let space = find_space(tx, post).await?;
+        let (space, picks) = find_space(tx, post).await?;
         let listeners = if post.trigger_agents { listeners(tx, post).await? } else { Vec::new() };
         let new = NewMessage {
             id: MessageId::mint(),
@@ -75,7 +76,7 @@ impl Runtime {
         let message = messages::insert(tx, tenant, &space.id, new).await?;
         let mut reached = Vec::with_capacity(listeners.len());
         for listener in listeners {
-            reached.push(self.deliver(tx, post, &space, &message, listener, desk).await?);
+            reached.push(self.deliver(tx, post, (&space, picks.as_ref()), &message, listener, desk).await?);
         }
         Ok(Posted { message, runs: reached })
     }
@@ -85,7 +86,7 @@ impl Runtime {
         &self,
         tx: &mut Tx<'_>,
         post: &PostMessage,
-        space: &Space,
+        (space, picks): (&Space, Option<&Picks>),
         message: &Message,
         listener: Listener,
         desk: &mut Desk,
@@ -117,6 +118,7 @@ impl Runtime {
             history_to: message.seq,
             metadata: None,
             model: post.model.as_deref(),
+            picks: picks.cloned(),
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         let disposition = if started { Disposition::Started } else { Disposition::Queued };
@@ -124,13 +126,16 @@ impl Runtime {
     }
 }
 
-async fn find_space(tx: &mut Tx<'_>, post: &PostMessage) -> Result<Space, Refused> {
+/// The space, and which tools the sender wants there.
+async fn find_space(tx: &mut Tx<'_>, post: &PostMessage) -> Result<(Space, Option<Picks>), Refused> {
     let tenant = &post.by.tenant;
     let space = spaces::get(tx, tenant, &post.space).await?;
     let space = space.ok_or_else(|| ApiError::not_found("SmartSpace"))?;
-    if let Some(sender) = &post.sender
-        && spaces::role(tx, tenant, &post.space, sender).await?.is_none()
-    {
+    let seat = match &post.sender {
+        Some(sender) => spaces::seat(tx, tenant, &post.space, sender).await?,
+        None => None,
+    };
+    if post.sender.is_some() && seat.is_none() {
         // Its seats go with a space: it may have been deleted since the first look.
         if spaces::get(tx, tenant, &post.space).await?.is_none() {
             return Err(ApiError::not_found("SmartSpace").into());
@@ -138,7 +143,11 @@ async fn find_space(tx: &mut Tx<'_>, post: &PostMessage) -> Result<Space, Refuse
         let text = "Entity is not a member of this SmartSpace";
         return Err(ApiError::new(ErrorCode::Forbidden, text).into());
     }
-    Ok(space)
+    let mut picks = seat.and_then(|seat| seat.picks);
+    if let Some(categories) = &post.categories {
+        picks.get_or_insert_default().categories = Some(categories.clone());
+    }
+    Ok((space, picks))
 }
 
 /// The agents that hear a message, with their live runs held.

@@ -1,6 +1,7 @@
 //! Spaces and their members.
 
 use serde_json::Value;
+use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::Role;
 use toolyard_protocol::{AgentName, EntityId, SpaceId, TenantId, Timestamp};
 
@@ -201,12 +202,49 @@ pub async fn role(
     space: &SpaceId,
     entity: &EntityId,
 ) -> Result<Option<Role>, StoreError> {
+    Ok(seat(tx, tenant, space, entity).await?.map(|seat| seat.role))
+}
+
+/// What a member is in a space, and which tools it picked there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seat {
+    pub role: Role,
+    pub picks: Option<Picks>,
+}
+
+pub async fn seat(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    entity: &EntityId,
+) -> Result<Option<Seat>, StoreError> {
     tx.one(
-        "SELECT role FROM members WHERE tenant = $1 AND space = $2 AND entity = $3",
+        "SELECT role, picks FROM members WHERE tenant = $1 AND space = $2 AND entity = $3",
         args![tenant.as_str(), space.as_str(), entity.as_str()],
-        |r| Ok(role_of(&r.text(0)?)),
+        |r| {
+            let picks = r.opt_text(1)?.and_then(|text| serde_json::from_str(&text).ok());
+            Ok(Seat { role: role_of(&r.text(0)?), picks })
+        },
     )
     .await
+}
+
+/// Remembers what a member picked. False if it is no member.
+pub async fn pick(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    entity: &EntityId,
+    picks: &Picks,
+) -> Result<bool, StoreError> {
+    let text = serde_json::to_string(picks).unwrap_or_default();
+    let changed = tx
+        .exec(
+            "UPDATE members SET picks = $1 WHERE tenant = $2 AND space = $3 AND entity = $4",
+            args![&text, tenant.as_str(), space.as_str(), entity.as_str()],
+        )
+        .await?;
+    Ok(changed > 0)
 }
 
 fn role_text(role: Role) -> &'static str {

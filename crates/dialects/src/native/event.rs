@@ -191,6 +191,7 @@ impl<'a> Spot<'a> {
             metadata,
             model,
             errand,
+            picks,
         } = event;
         let (triggered_by_id, trigger_message_id) = match trigger {
             Some(Trigger { entity, message }) => (Some(entity), message.as_ref()),
@@ -221,6 +222,7 @@ impl<'a> Spot<'a> {
             metadata: metadata.shown(),
             model: model.shown().map(String::as_str),
             errand: errand.shown(),
+            picks: picks.shown(),
         };
         // The space stands in the head, on both kinds of stream.
         let head = Head { space: self.head.space.or(space.as_ref()), ..self.head };

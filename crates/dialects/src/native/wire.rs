@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use toolyard_protocol::event::{BlobRef, Decision, Errand, Spent};
 use toolyard_protocol::limits::RunLimits;
+use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::risk::Risk;
 use toolyard_protocol::run::{FinishReason, MessagePolicy, PauseReason, RunEnd, Usage};
@@ -68,6 +69,8 @@ payload! {
         model: &'a str,
         /// Of a child run: what it was sent to do.
         errand: &'a Errand,
+        /// Which tools are left of the agent's.
+        picks: &'a Picks,
     }
 }
 

@@ -171,6 +171,7 @@ pub(crate) fn created(run: RunId, limits: RunLimits) -> RunCreated {
         metadata: Guarded::Hidden,
         model: Guarded::Hidden,
         errand: Guarded::Hidden,
+        picks: Guarded::Hidden,
     }
 }
 

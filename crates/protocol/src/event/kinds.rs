@@ -14,6 +14,7 @@ use crate::limits::RunLimits;
 use crate::message::Part;
 use crate::name::{AgentName, ToolName};
 use crate::outcome::{OutcomeKind, ToolOutcome};
+use crate::picks::Picks;
 use crate::principal::Actor;
 use crate::risk::Risk;
 use crate::run::{FinishReason, MessagePolicy, PauseReason, RunEnd, Usage};
@@ -74,6 +75,9 @@ event! {
         /// Of a child run.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub errand: Guarded<Errand>, // S
+        /// Which tools are left of the agent's.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub picks: Guarded<Picks>, // S
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toolyard_protocol::event::*;
 use toolyard_protocol::limits::RunLimits;
 use toolyard_protocol::message::Part;
+use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::{Actor, KeyKind, Role};
 use toolyard_protocol::risk::Risk;
 use toolyard_protocol::run::{FinishReason, MessagePolicy, PauseReason, RunEnd, Usage};
@@ -185,6 +186,11 @@ fn created() -> Event {
         metadata: secret_value("run-metadata"),
         model: secret_text("asked-model"),
         errand: Errand { prompt: "canary-secret-errand".to_owned(), visibility: Visibility::Private }.into(),
+        picks: Picks {
+            tools: [("canary-secret-pick".to_owned(), false)].into(),
+            categories: Some(vec!["canary-secret-category".to_owned()]),
+        }
+        .into(),
     }
     .into()
 }

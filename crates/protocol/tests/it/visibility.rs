@@ -71,6 +71,7 @@ fn hidden_fields(kind: &str) -> &'static [&'static str] {
             "metadata",
             "model",
             "errand",
+            "picks",
         ],
         "StepRestarted" => &["why"],
         "ModelReplied" => &["metadata", "model"],

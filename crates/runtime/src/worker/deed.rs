@@ -116,7 +116,7 @@ impl Worker {
     /// The deed of a call that is one.
     fn deed(&self, effect: &Effect) -> Option<Deed> {
         let Effect::RunTool { call, tool, args, untrusted, .. } = effect else { return None };
-        let spec = self.agent.as_ref().ok()?.tools.set.find(tool.as_str())?;
+        let spec = self.tools()?.set.find(tool.as_str())?;
         let kind = match &spec.execution {
             Execution::Prebuilt(prebuilt) => {
                 Kind::Prebuilt(prebuilt::find(&prebuilt.action)?, Box::new(self.context_of(call)?))

@@ -51,7 +51,7 @@ impl Worker {
                 return refuse(call, safe_name(&name), Value::String(args_text), metadata, e.to_string());
             }
         };
-        let spec = self.agent.as_ref().ok().and_then(|a| a.tools.set.find(&name));
+        let spec = self.tools().and_then(|tools| tools.set.find(&name));
         let Some(spec) = spec else {
             let shown: String = name.chars().take(limits::TOOL_NAME).collect();
             let text = if name_fits {
@@ -98,7 +98,7 @@ impl Worker {
         };
         let args = Value::clone(&args);
         let grants = self.grants().await?;
-        let spec = self.agent.as_ref().ok().and_then(|a| a.tools.set.find(tool.as_str()));
+        let spec = self.tools().and_then(|tools| tools.set.find(tool.as_str()));
         let Some(spec) = spec else {
             let text = format!("Tool: {tool} not found");
             return Ok(refuse(call, tool, args, Value::Null, text));
@@ -110,7 +110,7 @@ impl Worker {
     }
 
     fn verdict(&self, spec: &ToolSpec, args: &Value, grants: &[Grant], approved: bool) -> Verdict {
-        let schema = self.agent.as_ref().ok().and_then(|a| a.tools.schemas.get(&spec.name));
+        let schema = self.tools().and_then(|tools| tools.schemas.get(&spec.name));
         if let Some(Err(errors)) = schema.map(|s| s.check(args)) {
             let text = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             return Verdict::Refuse(ToolOutcome::Failed(text));

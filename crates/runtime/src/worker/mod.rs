@@ -13,6 +13,7 @@ mod history;
 mod scribe;
 mod speaking;
 mod tools;
+mod toolset;
 mod turns;
 
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use toolyard_protocol::{ErrorCode, RunId, TenantId, Timestamp, limits};
 use toolyard_store::log::{self, Logged};
 use toolyard_store::{Commit, News, StoreError, Watch, runs};
 
-use crate::agents::{Found, LoadedAgent};
+use crate::agents::{Found, LoadedAgent, LoadedTools};
 use crate::runtime::{Born, Runtime, Start};
 use history::Past;
 use speaking::{Heard, Speaking};
@@ -55,6 +56,8 @@ pub(crate) struct Worker {
     run: Run,
     /// Or why it cannot run here: its calls fail and its next step ends the run.
     agent: Result<Arc<LoadedAgent>, String>,
+    /// The ones that the log names, once they are here.
+    tools: Option<Arc<LoadedTools>>,
     recovered: bool,
     /// All of the log of a run that has just begun.
     born: Option<Commit>,
@@ -85,6 +88,7 @@ impl Worker {
             recovered,
             born,
             agent: Err("The agent is not loaded".to_owned()),
+            tools: None,
             speaking: None,
             hands: Hands::default(),
             clock: append::DatabaseClock::default(),
@@ -234,6 +238,7 @@ impl Worker {
     /// Starts what is due and not in flight; aborts what is in flight and no
     /// longer due.
     async fn align(&mut self) -> Result<(), Stop> {
+        self.bring_tools().await?;
         let due = self.run.due();
         let ids: Vec<EffectId> = due.iter().map(Effect::id).collect();
         self.hands.keep(&ids);
@@ -352,6 +357,29 @@ impl Worker {
         let over = self.rt.handing_back.clone();
         let woken = over.run_until_cancelled(tokio::time::sleep(pause)).await;
         woken.ok_or(Stop::Lost)
+    }
+
+    /// Writes what does no harm twice, and tries again while the database is away.
+    async fn insistently<F>(&mut self, write: F) -> Result<(), Stop>
+    where
+        F: for<'t, 'c> Fn(
+                &'t mut toolyard_store::Tx<'c>,
+            ) -> futures::future::BoxFuture<'t, Result<(), StoreError>>
+            + Clone
+            + Send
+            + 'static,
+    {
+        let mut failures = 0;
+        loop {
+            let again = write.clone();
+            match self.rt.store.write(move |tx| again(tx)).await {
+                Err(StoreError::Unavailable(_) | StoreError::Full(_)) => {
+                    self.rest(failures).await?;
+                    failures += 1;
+                }
+                other => return Ok(other?),
+            }
+        }
     }
 
     /// Reads, and tries again while the database is away.

@@ -17,7 +17,7 @@ use toolyard_store::{failpoint, usage};
 use super::context::Fitted;
 use super::draft::{Audience, Draft, RawCall};
 use super::{Stop, Worker};
-use crate::agents::LoadedAgent;
+use crate::agents::{LoadedAgent, LoadedTools};
 
 /// Chunks that are heard together at most.
 const TOGETHER: usize = 64;
@@ -160,11 +160,17 @@ impl Worker {
                 return self.fail(ErrorCode::BudgetExceeded, text, String::new()).await;
             }
         }
+        self.renew_tools(&agent).await?;
+        self.bring_tools().await?;
+        let Some(offer) = self.tools().cloned() else {
+            let why = "The run's tools are not there".to_owned();
+            return self.fail(ErrorCode::AgentGone, "The agent cannot run here", why).await;
+        };
         if let Some(text) = self.over_budget(&agent).await? {
             return self.fail(ErrorCode::BudgetExceeded, &text, String::new()).await;
         }
         let Some(candidate) = candidates.pop_front() else { return Ok(()) };
-        let mut request = frame(&agent, tools);
+        let mut request = frame(&agent, &offer, tools);
         request.turns =
             match self.fitting_history(&candidate, &candidates, &request, &agent.config.context).await? {
                 Fitted::Turns(turns) => turns,
@@ -184,7 +190,7 @@ impl Worker {
             attempt,
             show_reasoning: created.is_some_and(|c| c.show_reasoning),
         };
-        let offered = if request.tools.is_empty() { Toolset::default() } else { agent.tools.set.clone() };
+        let offered = if request.tools.is_empty() { Toolset::default() } else { offer.set.clone() };
         let id = EffectId::Model { step, attempt };
         let draft = Draft::new(audience, offered);
         self.speaking = Some(Speaking::begin(id, candidate, candidates, request, draft));
@@ -226,11 +232,11 @@ impl Worker {
 }
 
 /// All of a request but the conversation.
-fn frame(agent: &LoadedAgent, tools: Tools) -> Request {
+fn frame(agent: &LoadedAgent, offer: &LoadedTools, tools: Tools) -> Request {
     let config = &agent.config;
     let mut request = Request {
         system: config.agent.system.clone(),
-        tools: agent.tools.offered.clone(),
+        tools: offer.offered.clone(),
         tool_choice: config.loop_.tool_choice,
         temperature: config.model.temperature,
         max_output_tokens: config.model.max_output_tokens,

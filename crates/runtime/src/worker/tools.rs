@@ -64,11 +64,11 @@ impl Worker {
             return;
         }
         let Effect::RunTool { call, tool, args, untrusted, .. } = effect else { return };
-        let (agent, toolbox) = (self.agent.clone(), self.rt.toolbox.clone());
+        let (tools, toolbox) = (self.tools().cloned(), self.rt.toolbox.clone());
         let context = self.context_of(&call);
         let task = async move {
             failpoint!("tool.before_start");
-            let spec = agent.as_ref().ok().and_then(|a| a.tools.set.find(tool.as_str()));
+            let spec = tools.as_ref().and_then(|tools| tools.set.find(tool.as_str()));
             let outcome = match (spec, context) {
                 (Some(spec), Some(context)) => execute(&toolbox, spec, &args, &context).await,
                 _ => ToolOutcome::Failed(format!("Tool: {tool} not found")),

@@ -53,6 +53,7 @@ async fn posted(yard: &Yard, text: &str, model: &str) -> Result<RunId, toolyard_
         metadata: None,
         trigger_agents: true,
         model: Some(model.to_owned()),
+        categories: None,
     };
     match yard.rt.post_message(post, None).await? {
         Fresh::Done(posted) => Ok(posted.runs[0].run.clone().unwrap()),
@@ -358,6 +359,7 @@ async fn an_uploaded_picture_reaches_the_model() {
         metadata: None,
         trigger_agents: true,
         model: None,
+        categories: None,
     };
     let Fresh::Done(posted) = yard.rt.post_message(post, None).await.unwrap() else {
         panic!("no key was given")

@@ -215,6 +215,7 @@ impl Yard {
             metadata: None,
             trigger_agents: true,
             model: None,
+            categories: None,
         };
         match self.rt.post_message(post, None).await.unwrap() {
             Fresh::Done(posted) => posted,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_dialects::native::{self, MessageView};
 use toolyard_protocol::message::{Message, Part, Speaker};
-use toolyard_protocol::{ApiError, EntityId, FileId, KeyKind, RunId, Viewer};
+use toolyard_protocol::{ApiError, EntityId, FileId, KeyKind, RunId, Viewer, limits};
 use toolyard_runtime::{Fresh, Once, PostMessage, Posted};
 use toolyard_store::{StoreError, blobs, messages};
 
@@ -36,6 +36,9 @@ pub(super) struct NewMessage {
     /// id of `GET /api/models`, or `provider/model`.
     #[serde(default)]
     model: Option<String>,
+    /// Only tools of these categories, and those that have none.
+    #[serde(default)]
+    selected_tool_categories: Option<Vec<String>>,
 }
 
 fn yes() -> bool {
@@ -130,6 +133,7 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
         metadata: answer::metadata(new.metadata)?,
         trigger_agents: new.trigger_agents,
         model: super::models::named(&call, new.model)?,
+        categories: categories(new.selected_tool_categories)?,
     };
     let seen = viewer.clone();
     let once = call.scope()?.map(|scope| Once {
@@ -141,6 +145,11 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
         Fresh::Done(posted) => Ok(answer::text(201, posted_body(&posted, &viewer))),
         Fresh::Before { status, response } => Ok(answer::text(status, response)),
     }
+}
+
+fn categories(given: Option<Vec<String>>) -> Result<Option<Vec<String>>, Refusal> {
+    answer::within("selectedToolCategories", Some(&json!(given)), limits::METADATA_BYTES)?;
+    Ok(given)
 }
 
 /// What a user attaches is read for the model with the gateway's own means: it

@@ -6,7 +6,7 @@ use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
     agents, audit, clients, entities, files, grants, keys, members, messages, models, ops, results, runs,
-    spaces, waits,
+    selection, spaces, waits,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -45,6 +45,14 @@ where
     R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
 {
     Route::keyed(Method::PATCH, path, access, summary, handler)
+}
+
+fn put<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+where
+    F: Fn(super::call::Call) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
+{
+    Route::keyed(Method::PUT, path, access, summary, handler)
 }
 
 fn delete<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
@@ -140,6 +148,22 @@ fn space_routes() -> Vec<Route> {
             "Remove a member",
             members::delete,
         ),
+        get(
+            "/api/smart-spaces/{space}/tool-selection",
+            Access::Member,
+            "Read which tools a member picked",
+            selection::get,
+        )
+        .asks(&[("entityId", "Whose (secret key).")])
+        .gives::<selection::SelectionView>(200),
+        put(
+            "/api/smart-spaces/{space}/tool-selection",
+            Access::Member,
+            "Pick tools, for runs that start from now on",
+            selection::put,
+        )
+        .takes::<selection::NewSelection>(BodyKind::Json)
+        .gives::<selection::SelectionView>(200),
     ]
 }
 

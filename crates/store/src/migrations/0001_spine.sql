@@ -44,6 +44,7 @@ CREATE TABLE members (
     entity TEXT NOT NULL,
     role TEXT NOT NULL,
     created_at BIGINT NOT NULL,
+    picks TEXT,
     PRIMARY KEY (tenant, space, entity)
 )@ROWLESS;
 CREATE INDEX members_entity ON members (tenant, entity);

@@ -110,6 +110,7 @@ pub(crate) fn created(run: &NewRun) -> Event {
         metadata: Guarded::Hidden,
         model: Guarded::Hidden,
         errand: Guarded::Hidden,
+        picks: Guarded::Hidden,
     }
     .into()
 }

@@ -23,6 +23,7 @@ import type {
   Parked,
   Part,
   PauseReason,
+  Picks,
   Place,
   ReplyCall,
   Risk,
@@ -93,6 +94,8 @@ export type RunCreatedEvent = {
   model?: string;
   /** Of a child run. */
   errand?: Errand;
+  /** Which tools are left of the agent's. */
+  picks?: Picks;
 };
 
 export type RunStartedEvent = {

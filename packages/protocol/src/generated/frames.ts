@@ -23,6 +23,7 @@ import type {
   PartView,
   PauseReason,
   PendingToolCall,
+  Picks,
   Risk,
   RunEnd,
   RunError,
@@ -147,6 +148,8 @@ export type RunCreatedFrame = {
   model?: string;
   /** Of a child run: what it was sent to do. */
   errand?: Errand;
+  /** Which tools are left of the agent's. */
+  picks?: Picks;
 };
 
 /**

@@ -496,6 +496,16 @@ export type PermissionSection = {
 };
 
 /**
+ * A user's choice of tools, and a request's choice of categories (row H10).
+ */
+export type Picks = {
+  /** `<service>:<tool>`, or a tool's name. A missing one is picked. */
+  tools: { [key in string]: boolean };
+  /** Tools of these categories, and those that have none. Missing means all. */
+  categories?: Array<string>;
+};
+
+/**
  * Where a call executes.
  */
 export type Place = "gateway" | "mcp" | "agent" | "client" | "external";

@@ -1,0 +1,75 @@
+//! The tools of a run. It begins with its agent's; what a user did not pick
+//! goes, what servers bring comes, between two steps and never within one. A
+//! change is logged, so whoever takes the run over offers the same.
+
+use std::sync::Arc;
+
+use toolyard_engine::{Input, Note};
+use toolyard_protocol::Guarded;
+use toolyard_protocol::event::ToolsetReplaced;
+use toolyard_protocol::tool::Toolset;
+use toolyard_store::{StoreError, agents};
+
+use super::{Stop, Worker};
+use crate::agents::{LoadedAgent, LoadedTools, load_tools};
+
+impl Worker {
+    /// The tools of the step at hand.
+    pub(super) fn tools(&self) -> Option<&Arc<LoadedTools>> {
+        self.tools.as_ref().filter(|tools| self.run.toolset() == Some(&tools.hash))
+    }
+
+    /// Brings the tools that the log names.
+    pub(super) async fn bring_tools(&mut self) -> Result<(), Stop> {
+        let (Ok(agent), Some(hash)) = (&self.agent, self.run.toolset().cloned()) else { return Ok(()) };
+        if self.tools().is_some() {
+            return Ok(());
+        }
+        if agent.tools.hash == hash {
+            self.tools = Some(agent.tools.clone());
+            return Ok(());
+        }
+        if let Some(known) = self.rt.agents.toolset(&self.tenant, &hash) {
+            self.tools = Some(known);
+            return Ok(());
+        }
+        let (tenant, wanted) = (self.tenant.clone(), hash.clone());
+        let found = self
+            .patiently(move |tx| {
+                let (tenant, wanted) = (tenant.clone(), wanted.clone());
+                Box::pin(async move { agents::toolset(tx, &tenant, &wanted).await })
+            })
+            .await?;
+        let found = found.ok_or_else(|| StoreError::broken("a run's toolset is gone"))?;
+        // It was checked when it was stored: what does not compile now is left out.
+        let loaded = load_tools(found).map_err(StoreError::broken)?;
+        self.tools = Some(self.rt.agents.keep_toolset(&self.tenant, loaded));
+        Ok(())
+    }
+
+    /// Before a step: are these still the tools? Appends a change.
+    pub(super) async fn renew_tools(&mut self, agent: &LoadedAgent) -> Result<(), Stop> {
+        let picks = self.run.created().and_then(|c| c.picks.shown());
+        let Some(picks) = picks else { return Ok(()) };
+        let wanted = picks.of(&agent.tools.set);
+        self.replace_tools(wanted).await
+    }
+
+    async fn replace_tools(&mut self, wanted: Toolset) -> Result<(), Stop> {
+        let hash = wanted.hash();
+        if self.run.toolset() == Some(&hash) {
+            return Ok(());
+        }
+        let loaded = load_tools(wanted).map_err(StoreError::broken)?;
+        let loaded = self.rt.agents.keep_toolset(&self.tenant, loaded);
+        let (tenant, stored) = (self.tenant.clone(), loaded.clone());
+        self.insistently(move |tx| {
+            let (tenant, stored) = (tenant.clone(), stored.clone());
+            Box::pin(async move { agents::put_toolset(tx, &tenant, &stored.hash, &stored.set).await })
+        })
+        .await?;
+        self.tools = Some(loaded);
+        let replaced = ToolsetReplaced { toolset: Guarded::Shown(hash), model: Guarded::Hidden };
+        self.tell(Input::Noted(vec![Note::ToolsetReplaced(replaced)])).await
+    }
+}
