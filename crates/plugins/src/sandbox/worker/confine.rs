@@ -1,0 +1,140 @@
+//! What the process takes from itself before it sees any code: files, sockets,
+//! children, privileges, and memory and processor time without end.
+//!
+//! QuickJS offers code none of these. This is the second wall, for the day the
+//! first one has a hole.
+
+use std::fs::File;
+use std::io;
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use toolyard_protocol::limits::{
+    SANDBOX_MEMORY_MAX_BYTES, SANDBOX_PROCESS_CPU_SECONDS, SANDBOX_PROCESS_RESIDENT_BYTES,
+};
+
+/// Address space beside the code's own memory: the program, its stack, the
+/// allocator's reserve, the copies of a job and of a result.
+const AROUND: u64 = 256 << 20;
+/// The three pipes and the process's own statistics.
+const FILES: u64 = 4;
+
+/// Takes everything away. A limit that the system does not know is passed over;
+/// one that it refuses ends the process.
+pub(super) fn confine() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        // The gateway may be killed while code runs that never looks at its pipe.
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        rustix::thread::set_no_new_privs(true)?;
+    }
+    let space = address_space().saturating_add(AROUND + 2 * SANDBOX_MEMORY_MAX_BYTES as u64);
+    #[cfg(target_os = "linux")]
+    limit(Resource::As, space)?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = space;
+    limit(Resource::Cpu, SANDBOX_PROCESS_CPU_SECONDS)?;
+    limit(Resource::Nofile, FILES)?;
+    limit(Resource::Nproc, 0)?;
+    limit(Resource::Core, 0)?;
+    limit(Resource::Fsize, 0)?;
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    filter::apply()?;
+    Ok(())
+}
+
+fn limit(resource: Resource, most: u64) -> io::Result<()> {
+    Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
+}
+
+/// Bytes of address space that the program has already.
+fn address_space() -> u64 {
+    pages(&std::fs::read_to_string("/proc/self/statm").unwrap_or_default(), 0)
+}
+
+/// A number of `statm`, in bytes.
+fn pages(statm: &str, column: usize) -> u64 {
+    let pages = statm.split_ascii_whitespace().nth(column).and_then(|text| text.parse().ok());
+    pages.unwrap_or(0u64) * rustix::param::page_size() as u64
+}
+
+/// Tells when a process has served long enough: memory that the allocator keeps
+/// and processor time only ever grow.
+#[derive(Debug)]
+pub(super) struct Wear(Option<File>);
+
+impl Wear {
+    /// Opened while files can be opened.
+    pub(super) fn open() -> Self {
+        Self(File::open("/proc/self/statm").ok())
+    }
+
+    pub(super) fn is_worn(&self) -> bool {
+        let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime).tv_sec;
+        // A job that starts below this line still has its whole time.
+        let old = u64::try_from(cpu).unwrap_or(0) > SANDBOX_PROCESS_CPU_SECONDS / 2;
+        old || self.resident() > SANDBOX_PROCESS_RESIDENT_BYTES
+    }
+
+    fn resident(&self) -> u64 {
+        let mut text = [0; 128];
+        let read = |file: &File| rustix::io::pread(file, &mut text, 0).unwrap_or(0);
+        let count = self.0.as_ref().map_or(0, read);
+        pages(&String::from_utf8_lossy(&text[..count]), 1)
+    }
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod filter {
+    //! The system calls that are left: memory, time, randomness, and the pipes
+    //! that are open already. Everything else answers "not permitted".
+
+    use std::collections::BTreeMap;
+    use std::io;
+
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+
+    const LEFT: &[i64] = &[
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_pread64,
+        libc::SYS_ppoll,
+        libc::SYS_close,
+        libc::SYS_brk,
+        libc::SYS_mmap,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_mprotect,
+        libc::SYS_madvise,
+        libc::SYS_futex,
+        libc::SYS_sched_yield,
+        libc::SYS_clock_gettime,
+        libc::SYS_clock_getres,
+        libc::SYS_gettimeofday,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_nanosleep,
+        libc::SYS_restart_syscall,
+        libc::SYS_getrandom,
+        libc::SYS_getpid,
+        libc::SYS_gettid,
+        libc::SYS_tgkill,
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_time,
+    ];
+
+    pub(super) fn apply() -> io::Result<()> {
+        let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
+        let rules: BTreeMap<_, _> = LEFT.iter().map(|call| (*call, Vec::new())).collect();
+        let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+        let filter = SeccompFilter::new(rules, refused, SeccompAction::Allow, arch).map_err(io::Error::other)?;
+        let program = BpfProgram::try_from(filter).map_err(io::Error::other)?;
+        seccompiler::apply_filter(&program).map_err(io::Error::other)
+    }
+}

@@ -1,0 +1,58 @@
+//! The sandbox process: takes one job after another from its stdin, each into a
+//! fresh runtime that was made ready before.
+//!
+//! The gateway is gone when stdin ends; the process ends too.
+
+mod confine;
+mod fault;
+mod function;
+mod intl;
+mod native;
+mod perform;
+mod pipe;
+mod room;
+mod state;
+
+use std::io;
+use std::process::ExitCode;
+
+pub use function::is_name;
+
+use super::wire::{Done, Order, Report};
+use confine::Wear;
+use perform::Performance;
+use room::Room;
+
+/// Runs a sandbox process to its end. A program calls this first of all: before
+/// it starts threads, reads its configuration or opens files.
+pub fn main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sandbox process: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve() -> io::Result<()> {
+    let wear = Wear::open();
+    confine::confine()?;
+    loop {
+        let room = Room::open().map_err(|error| io::Error::other(error.to_string()))?;
+        pipe::send(&Report::Ready)?;
+        let Some(order) = pipe::receive()? else { return Ok(()) };
+        let Order::Run(task) = order else {
+            return Err(io::Error::other("an answer to a question that nobody asked"));
+        };
+        let Performance { outcome, console, took } = perform::perform(&room, &task)?;
+        let spoiled = outcome.as_ref().is_err_and(super::error::SandboxError::spoils);
+        let retires = spoiled || wear.is_worn();
+        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        pipe::send(&Report::Done(Done { outcome, console, took_us, retires }))?;
+        if retires {
+            // Without clearing up: the runtime may be in any state, and the kernel is quicker.
+            std::process::exit(0);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+(function (native) { return { Intl: {}, date: {}, number() { return String(this); } }; })
