@@ -99,7 +99,12 @@ impl Process {
         }
     }
 
-    async fn converse(&mut self, order: &Order, limits: &Limits, host: Option<&dyn Host>) -> io::Result<Done> {
+    async fn converse(
+        &mut self,
+        order: &Order,
+        limits: &Limits,
+        host: Option<&dyn Host>,
+    ) -> io::Result<Done> {
         wire::send(&mut self.input, order).await?;
         // A console can come to six times its size when every byte is escaped.
         let most = AROUND + 6 * limits.console_bytes + limits.result_bytes.max(SANDBOX_INPUT_BYTES);

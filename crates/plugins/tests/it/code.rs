@@ -36,9 +36,12 @@ async fn a_formula_is_an_expression_or_statements_with_return() {
 
 #[tokio::test]
 async fn what_json_cannot_say_is_named() {
-    for (code, name) in
-        [("return", "undefined"), ("return 0 / 0", "NaN"), ("return () => 1", "a function"), ("return -1 / 0", "-Infinity")]
-    {
+    for (code, name) in [
+        ("return", "undefined"),
+        ("return 0 / 0", "NaN"),
+        ("return () => 1", "a function"),
+        ("return -1 / 0", "-Infinity"),
+    ] {
         let answer = run(code).await.unwrap();
         assert_eq!((answer.value, answer.lost.as_deref()), (json!(null), Some(name)), "{code}");
     }
@@ -52,7 +55,10 @@ async fn what_json_cannot_say_is_named() {
 
 #[tokio::test]
 async fn what_is_thrown_is_told() {
-    let threw = |name: &str, message: &str| SandboxError::Threw { name: name.to_owned(), message: message.to_owned() };
+    let threw = |name: &str, message: &str| SandboxError::Threw {
+        name: name.to_owned(),
+        message: message.to_owned(),
+    };
     assert_eq!(run("throw new TypeError('no')").await.unwrap_err(), threw("TypeError", "no"));
     assert_eq!(run("await Promise.reject(new Error('late'))").await.unwrap_err(), threw("Error", "late"));
     assert_eq!(run("throw 'text'").await.unwrap_err(), threw("Thrown", "text"));
@@ -86,7 +92,9 @@ async fn timers_fire_in_order_and_can_be_cleared() {
         await new Promise((done) => setTimeout(done, 30));
         return [...said, count]";
     assert_eq!(run(code).await.unwrap().value, json!(["first", "soon", "late", 3]));
-    let thrown = run("setTimeout(() => { throw new Error('x') }, 0); await new Promise((r) => setTimeout(r, 5)); return 1");
+    let thrown = run(
+        "setTimeout(() => { throw new Error('x') }, 0); await new Promise((r) => setTimeout(r, 5)); return 1",
+    );
     assert_eq!(thrown.await.unwrap().console[0].text, "Uncaught Error: x");
 }
 
@@ -98,8 +106,19 @@ async fn urls_work_as_in_browsers() {
         return [before, String(u), [...new URLSearchParams('?a=1&a=2&b=%C3%A4')], new URLSearchParams({ q: 'ü +' }).toString(),
             URL.canParse('no'), JSON.stringify({ u: new URL('http://a') })]";
     let expected = json!([
-        ["https://me:pw@example.com:8443/a/b?x=1&y=%20z#h", "https://example.com:8443", "https:", "me", "pw",
-         "example.com:8443", "example.com", "8443", "/a/b", "?x=1&y=%20z", "#h"],
+        [
+            "https://me:pw@example.com:8443/a/b?x=1&y=%20z#h",
+            "https://example.com:8443",
+            "https:",
+            "me",
+            "pw",
+            "example.com:8443",
+            "example.com",
+            "8443",
+            "/a/b",
+            "?x=1&y=%20z",
+            "#h"
+        ],
         "https://me:pw@example.com/%C3%A4?y=+z&k=a+b%26c",
         [["a", "1"], ["a", "2"], ["b", "ä"]],
         "q=%C3%BC+%2B",

@@ -44,24 +44,26 @@ async fn x16_more_calls_than_the_queue_holds_are_refused() {
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 4_097);
 }
 
+/// Kills the process that asks.
+#[cfg(target_os = "linux")]
+struct Killer(u32);
+
+#[cfg(target_os = "linux")]
+impl Host for Killer {
+    fn ask<'a>(&'a self, _: &'a str, _: Value) -> BoxFuture<'a, Result<Value, String>> {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.0).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        futures::future::pending().boxed()
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn x16_a_process_that_dies_fails_only_its_call() {
     let sandbox = Sandbox::new(Settings { places: 1, ..settings() });
     sandbox.call(Job::body("return 1")).await.unwrap();
     let pid = sandbox.idle_processes()[0];
-    let kill = || {
-        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    };
-    let job = Job::body("for (;;) {}").limits(Limits { time_ms: 20_000, ..Limits::default() });
-    let death = async {
-        while !sandbox.idle_processes().is_empty() {
-            tokio::task::yield_now().await;
-        }
-        kill();
-    };
-    let (outcome, ()) = tokio::join!(sandbox.call(job), death);
+    let outcome = sandbox.call_with(Job::body("await host('kill')"), &Killer(pid)).await;
     assert_eq!(outcome.unwrap_err(), SandboxError::Died { how: "signal 9".to_owned() });
     assert_eq!(sandbox.call(Job::body("return 2")).await.unwrap().value, json!(2));
     assert_ne!(sandbox.idle_processes(), [pid]);

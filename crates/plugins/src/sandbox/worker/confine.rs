@@ -20,7 +20,7 @@ const FILES: u64 = 4;
 
 /// Takes everything away. A limit that the system does not know is passed over;
 /// one that it refuses ends the process.
-pub(super) fn confine() -> io::Result<()> {
+pub(super) fn confine(wear: &Wear) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         // The gateway may be killed while code runs that never looks at its pipe.
@@ -38,7 +38,9 @@ pub(super) fn confine() -> io::Result<()> {
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, 0)?;
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    filter::apply()?;
+    filter::apply(wear.0.as_ref())?;
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = wear;
     Ok(())
 }
 
@@ -85,22 +87,23 @@ impl Wear {
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod filter {
-    //! The system calls that are left: memory, time, randomness, and the pipes
-    //! that are open already. Everything else answers "not permitted".
+    //! The system calls that are left: memory, time, randomness, and the pipes.
+    //! Everything else answers "not permitted", also reading and writing what
+    //! the gateway itself inherited open from whoever started it.
 
     use std::collections::BTreeMap;
+    use std::fs::File;
     use std::io;
+    use std::os::fd::AsRawFd;
 
-    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule, TargetArch,
+    };
 
     const LEFT: &[i64] = &[
-        libc::SYS_read,
-        libc::SYS_write,
-        libc::SYS_pread64,
         libc::SYS_ppoll,
-        libc::SYS_close,
         libc::SYS_brk,
-        libc::SYS_mmap,
         libc::SYS_munmap,
         libc::SYS_mremap,
         libc::SYS_mprotect,
@@ -129,11 +132,32 @@ mod filter {
         libc::SYS_time,
     ];
 
-    pub(super) fn apply() -> io::Result<()> {
+    /// Calls that are left for these files only: the number of the argument, the files.
+    fn narrowed(statistics: i32) -> [(i64, u8, Vec<i32>); 4] {
+        [
+            (libc::SYS_read, 0, vec![0]),
+            (libc::SYS_write, 0, vec![1, 2]),
+            (libc::SYS_pread64, 0, vec![statistics]),
+            // Memory, never a file.
+            (libc::SYS_mmap, 4, vec![-1]),
+        ]
+    }
+
+    pub(super) fn apply(statistics: Option<&File>) -> io::Result<()> {
         let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
-        let rules: BTreeMap<_, _> = LEFT.iter().map(|call| (*call, Vec::new())).collect();
+        let mut rules: BTreeMap<_, _> = LEFT.iter().map(|call| (*call, Vec::new())).collect();
+        for (call, argument, files) in narrowed(statistics.map_or(-1, AsRawFd::as_raw_fd)) {
+            let rule = |file: i32| {
+                let file = u64::from(file.cast_unsigned());
+                let is = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, file)?;
+                SeccompRule::new(vec![is])
+            };
+            let allowed: Result<Vec<_>, _> = files.into_iter().map(rule).collect();
+            rules.insert(call, allowed.map_err(io::Error::other)?);
+        }
         let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-        let filter = SeccompFilter::new(rules, refused, SeccompAction::Allow, arch).map_err(io::Error::other)?;
+        let filter =
+            SeccompFilter::new(rules, refused, SeccompAction::Allow, arch).map_err(io::Error::other)?;
         let program = BpfProgram::try_from(filter).map_err(io::Error::other)?;
         seccompiler::apply_filter(&program).map_err(io::Error::other)
     }

@@ -33,7 +33,8 @@ pub(super) fn explain(ctx: &Ctx<'_>, state: &State, error: Error) -> SandboxErro
         return broken;
     }
     match (name.as_str(), message.as_str()) {
-        ("InternalError", "out of memory") => memory,
+        // The longest text of the engine is longer than any limit.
+        ("InternalError", "out of memory" | "string too long") => memory,
         ("RangeError", "Maximum call stack size exceeded") => {
             SandboxError::Stack { limit_bytes: limits.stack_bytes }
         }

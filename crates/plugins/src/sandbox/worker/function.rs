@@ -12,18 +12,64 @@ use crate::sandbox::wire::Task;
 
 /// Words that cannot name a parameter.
 const RESERVED: [&str; 49] = [
-    "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default",
-    "delete", "do", "else", "enum", "eval", "export", "extends", "false", "finally", "for", "function", "if",
-    "implements", "import", "in", "instanceof", "interface", "let", "new", "null", "package", "private",
-    "protected", "public", "return", "static", "super", "switch", "this", "throw", "true", "try", "typeof",
-    "undefined", "var", "void", "while", "with", "yield",
+    "arguments",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "eval",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "undefined",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
 ];
 
 /// Whether JavaScript allows this as the name of a parameter.
 pub fn is_name(name: &str) -> bool {
     let mut signs = name.chars();
     let starts = signs.next().is_some_and(|sign| sign.is_alphabetic() || sign == '_' || sign == '$');
-    starts && signs.all(|sign| sign.is_alphanumeric() || sign == '_' || sign == '$') && !RESERVED.contains(&name)
+    starts
+        && signs.all(|sign| sign.is_alphanumeric() || sign == '_' || sign == '$')
+        && !RESERVED.contains(&name)
 }
 
 /// The function of a task, and the arguments it is called with.
@@ -32,7 +78,8 @@ pub(super) fn build<'js>(ctx: &Ctx<'js>, task: &Task) -> rquickjs::Result<(Funct
     let values = ctx.json_parse(task.values.get())?.into_array().ok_or(rquickjs::Error::Unknown)?;
     let mut given: Vec<Value<'js>> = values.iter().collect::<Result<_, _>>()?;
     if let Some(prelude) = &task.prelude {
-        let made: Object = construct(ctx, "(function () {}).constructor", &[], prelude, "function")?.call(())?;
+        let made: Object =
+            construct(ctx, "(function () {}).constructor", &[], prelude, "function")?.call(())?;
         for key in made.keys::<String>() {
             let key = key?;
             if !names.contains(&key) {
@@ -87,7 +134,8 @@ fn construct<'js>(
     args.push_args(names)?;
     args.push_arg(code)?;
     let function: Function = constructor.call_arg(args)?;
-    let text: String = function.get::<_, Function>("toString")?.call((rquickjs::function::This(function.clone()),))?;
+    let text: String =
+        function.get::<_, Function>("toString")?.call((rquickjs::function::This(function.clone()),))?;
     let expected = format!("{keyword} anonymous({}\n) {{\n{code}\n}}", names.join(","));
     if text != expected {
         return Err(Exception::throw_syntax(ctx, "the code leaves its function"));

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 pub use function::is_name;
 
-use super::wire::{Done, Order, Report};
+use super::wire::{Done, Order, Report, Task};
 use confine::Wear;
 use perform::Performance;
 use room::Room;
@@ -37,14 +37,11 @@ pub fn main() -> ExitCode {
 
 fn serve() -> io::Result<()> {
     let wear = Wear::open();
-    confine::confine()?;
+    confine::confine(&wear)?;
     loop {
         let room = Room::open().map_err(|error| io::Error::other(error.to_string()))?;
         pipe::send(&Report::Ready)?;
-        let Some(order) = pipe::receive()? else { return Ok(()) };
-        let Order::Run(task) = order else {
-            return Err(io::Error::other("an answer to a question that nobody asked"));
-        };
+        let Some(task) = next_task()? else { return Ok(()) };
         let Performance { outcome, console, took } = perform::perform(&room, &task)?;
         let spoiled = outcome.as_ref().is_err_and(super::error::SandboxError::spoils);
         let retires = spoiled || wear.is_worn();
@@ -53,6 +50,18 @@ fn serve() -> io::Result<()> {
         if retires {
             // Without clearing up: the runtime may be in any state, and the kernel is quicker.
             std::process::exit(0);
+        }
+    }
+}
+
+/// The next job; nothing when the gateway is gone. Answers to questions of a
+/// call that ended without waiting for them are passed over.
+fn next_task() -> io::Result<Option<Task>> {
+    loop {
+        match pipe::receive()? {
+            Some(Order::Run(task)) => return Ok(Some(task)),
+            Some(Order::Told { .. }) => {}
+            None => return Ok(None),
         }
     }
 }

@@ -179,7 +179,9 @@ fn pieces(url: &url::Url) -> Vec<String> {
 }
 
 fn form_parse(text: String) -> Vec<Vec<String>> {
-    url::form_urlencoded::parse(text.as_bytes()).map(|(name, value)| vec![name.into(), value.into()]).collect()
+    url::form_urlencoded::parse(text.as_bytes())
+        .map(|(name, value)| vec![name.into(), value.into()])
+        .collect()
 }
 
 fn form_write(pairs: Vec<Vec<String>>) -> String {

@@ -66,7 +66,9 @@ fn syntax(error: SandboxError) -> SandboxError {
 fn settle(ctx: &Ctx<'_>, room: &Room, promise: &Promise<'_>) -> io::Result<Result<(), SandboxError>> {
     let state = &room.state;
     loop {
-        while !state.must_stop() && ctx.execute_pending_job() {}
+        // What the code left running when its promise settled is nobody's business.
+        let pending = || promise.state() == PromiseState::Pending;
+        while pending() && !state.must_stop() && ctx.execute_pending_job() {}
         if let Some(broken) = state.broken() {
             return Ok(Err(broken));
         }
@@ -157,7 +159,10 @@ fn write_down<'js>(
         return Err(too_large);
     }
     let value = RawValue::from_string(text);
-    Ok(Given { value: value.map_err(|error| SandboxError::NotJson { message: error.to_string() })?, lost: None })
+    Ok(Given {
+        value: value.map_err(|error| SandboxError::NotJson { message: error.to_string() })?,
+        lost: None,
+    })
 }
 
 /// JSON would write `null`.
@@ -180,5 +185,14 @@ fn lost(value: &Value<'_>) -> Option<String> {
         return Some("a symbol".to_owned());
     }
     let number = value.as_number().filter(|number| !number.is_finite())?;
-    Some(if number.is_nan() { "NaN" } else if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned())
+    Some(
+        if number.is_nan() {
+            "NaN"
+        } else if number > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        }
+        .to_owned(),
+    )
 }

@@ -10,6 +10,9 @@ use toolyard_protocol::limits::{SANDBOX_ASKS, SANDBOX_TIMERS};
 use crate::sandbox::error::SandboxError;
 use crate::sandbox::job::{ConsoleLine, Level, Limits};
 
+/// What a line of the console counts beside its text, so that empty ones count too.
+const LINE: usize = 16;
+
 #[derive(Debug, Default)]
 pub(super) struct State {
     limits: Cell<Limits>,
@@ -61,7 +64,7 @@ impl State {
 
     /// Says no when the console is full; the call ends then.
     pub(super) fn write(&self, level: Level, text: String) -> bool {
-        let written = self.written.get().saturating_add(text.len() + 1);
+        let written = self.written.get().saturating_add(text.len() + LINE);
         let limit_bytes = self.limits.get().console_bytes;
         if written > limit_bytes {
             self.break_limit(SandboxError::ConsoleFlood { limit_bytes });
