@@ -5,6 +5,7 @@
 
 mod code;
 mod limits;
+mod people;
 mod pool;
 mod walls;
 mod world;
