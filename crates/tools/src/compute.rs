@@ -84,6 +84,8 @@ fn names(args: &Value) -> Map<String, Value> {
     let fields = |value: Option<&Value>| value.and_then(Value::as_object).unwrap_or(&empty).clone();
     let input = fields(Some(args));
     let own = |name: &str| input.get(name).cloned().unwrap_or_else(|| json!({}));
+    // What may be missing is read from here: input.language ?? 'en'.
+    names.insert("input".to_owned(), args.clone());
     names.insert("data".to_owned(), own("data"));
     names.insert("parameters".to_owned(), own("parameters"));
     names.extend(

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::Weak;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -26,10 +26,10 @@ pub(super) struct Wish {
 
 pub(super) type Wishes = SyncSender<Wish>;
 
-/// The queue of wishes. A full one makes the asking task wait its turn: there
-/// are never more wishes than places for processes.
+/// The queue of wishes. There is one wish per place at most, and those of
+/// callers who went away meanwhile; a full queue fails the call.
 pub(super) fn queue(places: usize) -> (Wishes, Receiver<Wish>) {
-    sync_channel(places)
+    sync_channel(4 * places)
 }
 
 /// Runs until the pool is gone.
@@ -57,6 +57,9 @@ pub(super) fn keep(pool: Weak<Pool>, wishes: Receiver<Wish>) -> io::Result<()> {
 pub(super) async fn wish(wishes: &Wishes) -> io::Result<Process> {
     let (answer, started) = oneshot::channel();
     let gone = || io::Error::other("the thread that starts processes has ended");
-    wishes.try_send(Wish { runtime: Handle::current(), answer }).map_err(|_| gone())?;
+    wishes.try_send(Wish { runtime: Handle::current(), answer }).map_err(|error| match error {
+        TrySendError::Full(_) => io::Error::other("too many processes are being started"),
+        TrySendError::Disconnected(_) => gone(),
+    })?;
     started.await.map_err(|_| gone())?
 }

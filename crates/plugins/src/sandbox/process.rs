@@ -21,7 +21,7 @@ use super::wire::{self, Done, Order, Report};
 
 /// How much later than the code's own limit a process is killed. It covers the
 /// way of an answer that was ready in time.
-const GRACE: Duration = Duration::from_millis(120);
+const GRACE: Duration = Duration::from_millis(100);
 /// How long a process may take to come up, or to clear up after a call.
 const READY: Duration = Duration::from_secs(10);
 /// Room in a message for what stands around its values.

@@ -35,6 +35,8 @@ async fn x16_files_network_environment_and_processes_have_no_names() {
         };
         assert_eq!(thrown, expected);
     }
+    let error = run("return Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)").await.unwrap_err();
+    assert!(matches!(&error, SandboxError::Threw { name, .. } if name == "TypeError"), "{error}");
     for module in ["fs", "node:fs", "net", "std", "os", "/etc/passwd", "./x.js", "http://127.0.0.1/x.js"] {
         let error = run(&format!("return await import('{module}')")).await.unwrap_err();
         assert!(error.to_string().starts_with("ReferenceError: could not load module"), "{error}");

@@ -72,7 +72,11 @@ async fn g14_what_has_no_value_is_an_error_and_never_null() {
             "the result is Infinity; something is divided by zero, or too large",
         ),
         ("a / b", json!({"a": 0, "b": 0}), "the result is NaN; a value is missing or is no number"),
-        ("a / b", json!({"a": 1}), "b is not defined. The names are a, data, parameters and the functions"),
+        (
+            "a / b",
+            json!({"a": 1}),
+            "b is not defined. The names are a, data, input, parameters and the functions",
+        ),
         ("data.b * 2", json!({"a": 1}), "the result is NaN; a value is missing or is no number"),
         (
             "data.b",
@@ -89,7 +93,7 @@ async fn g14_what_has_no_value_is_an_error_and_never_null() {
         (
             "process.exit()",
             json!({}),
-            "process is not defined. The names are data, parameters and the functions",
+            "process is not defined. The names are data, input, parameters and the functions",
         ),
     ] {
         assert_eq!(error(expression, data).await, format!("Compute failed: {expected}"), "{expression}");
@@ -105,9 +109,9 @@ async fn g14_what_has_no_value_is_an_error_and_never_null() {
 
 #[tokio::test]
 async fn g14_names_come_from_the_input_and_the_later_place_wins() {
-    let input = json!({"expression": "[a, b, c, typeof operation, parameters.c]", "a": 1, "b": 1, "c": 1,
+    let input = json!({"expression": "[a, b, c, typeof operation, parameters.c, input.d ?? 4]", "a": 1, "b": 1, "c": 1,
         "data": {"b": 2, "c": 2}, "parameters": {"c": 3}});
-    assert_eq!(compute(input).await.unwrap()["result"], json!([1, 2, 3, "undefined", 3]));
+    assert_eq!(compute(input).await.unwrap()["result"], json!([1, 2, 3, "undefined", 3, 4]));
 }
 
 #[tokio::test]

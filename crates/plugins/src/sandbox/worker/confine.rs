@@ -50,13 +50,17 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
 
 /// Bytes of address space that the program has already.
 fn address_space() -> u64 {
-    pages(&std::fs::read_to_string("/proc/self/statm").unwrap_or_default(), 0)
+    kilobytes(&std::fs::read_to_string(STATUS).unwrap_or_default(), "VmSize:")
 }
 
-/// A number of `statm`, in bytes.
-fn pages(statm: &str, column: usize) -> u64 {
-    let pages = statm.split_ascii_whitespace().nth(column).and_then(|text| text.parse().ok());
-    pages.unwrap_or(0u64) * rustix::param::page_size() as u64
+/// What the kernel knows of the process.
+const STATUS: &str = "/proc/self/status";
+
+/// A line of the status, in bytes.
+fn kilobytes(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok());
+    number.unwrap_or(0) << 10
 }
 
 /// Tells when a process has served long enough: memory that the allocator keeps
@@ -67,21 +71,26 @@ pub(super) struct Wear(Option<File>);
 impl Wear {
     /// Opened while files can be opened.
     pub(super) fn open() -> Self {
-        Self(File::open("/proc/self/statm").ok())
+        Self(File::open(STATUS).ok())
     }
 
     pub(super) fn is_worn(&self) -> bool {
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime).tv_sec;
         // A job that starts below this line still has its whole time.
         let old = u64::try_from(cpu).unwrap_or(0) > SANDBOX_PROCESS_CPU_SECONDS / 2;
-        old || self.resident() > SANDBOX_PROCESS_RESIDENT_BYTES
+        old || self.read("VmRSS:") > SANDBOX_PROCESS_RESIDENT_BYTES
     }
 
-    fn resident(&self) -> u64 {
-        let mut text = [0; 128];
+    /// The most memory that the process ever had.
+    pub(super) fn peak(&self) -> u64 {
+        self.read("VmHWM:")
+    }
+
+    fn read(&self, name: &str) -> u64 {
+        let mut text = [0; 4096];
         let read = |file: &File| rustix::io::pread(file, &mut text, 0).unwrap_or(0);
         let count = self.0.as_ref().map_or(0, read);
-        pages(&String::from_utf8_lossy(&text[..count]), 1)
+        kilobytes(&String::from_utf8_lossy(&text[..count]), name)
     }
 }
 

@@ -8,8 +8,8 @@ use crate::sandbox::error::SandboxError;
 
 /// Characters of an exception's message that are kept.
 const MESSAGE_CHARS: usize = 2_000;
-/// What the engine cannot do without.
-const LITTLE: usize = 64 << 10;
+/// The name of what is no error and was thrown.
+const THROWN: &str = "Thrown";
 
 /// Turns an error into the call's. A broken limit wins over whatever followed from it.
 pub(super) fn explain(ctx: &Ctx<'_>, state: &State, error: Error) -> SandboxError {
@@ -23,10 +23,6 @@ pub(super) fn explain(ctx: &Ctx<'_>, state: &State, error: Error) -> SandboxErro
         let is_memory = matches!(error, Error::Allocation);
         return if is_memory { memory } else { threw("Error", error.to_string()) };
     };
-    // There was no memory left to say that there is none.
-    if thrown.is_null() && is_exhausted(ctx) {
-        return memory;
-    }
     let (name, message) = describe(ctx, &thrown);
     // Reading the exception runs its code, which can break a limit too.
     if let Some(broken) = state.broken() {
@@ -40,6 +36,14 @@ pub(super) fn explain(ctx: &Ctx<'_>, state: &State, error: Error) -> SandboxErro
         }
         _ => threw(&name, message),
     }
+}
+
+/// The engine throws `null` when there is no memory left to say that there is
+/// none. Code can do so too, but then it has not filled its memory.
+pub(super) fn is_speechless(error: &SandboxError, peak: u64, limit_bytes: usize) -> bool {
+    let is_null =
+        matches!(error, SandboxError::Threw { name, message } if name == THROWN && message == "null");
+    is_null && peak > limit_bytes as u64 / 4 * 3
 }
 
 fn threw(name: &str, message: String) -> SandboxError {
@@ -63,15 +67,6 @@ fn describe<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> (String, String) {
             let field = |name: &str| object.get::<_, Value>(name).ok().map(text).unwrap_or_default();
             (field("name"), field("message"))
         }
-        _ => ("Thrown".to_owned(), text(thrown.clone())),
+        _ => (THROWN.to_owned(), text(thrown.clone())),
     }
-}
-
-/// Whether not even a little memory is left.
-fn is_exhausted(ctx: &Ctx<'_>) -> bool {
-    let exhausted = rquickjs::String::from_str(ctx.clone(), &" ".repeat(LITTLE)).is_err();
-    if exhausted {
-        ctx.catch();
-    }
-    exhausted
 }

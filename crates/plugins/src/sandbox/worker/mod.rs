@@ -18,6 +18,7 @@ use std::process::ExitCode;
 
 pub use function::is_name;
 
+use super::error::SandboxError;
 use super::wire::{Done, Order, Report, Task};
 use confine::Wear;
 use perform::Performance;
@@ -42,8 +43,12 @@ fn serve() -> io::Result<()> {
         let room = Room::open().map_err(|error| io::Error::other(error.to_string()))?;
         pipe::send(&Report::Ready)?;
         let Some(task) = next_task()? else { return Ok(()) };
-        let Performance { outcome, console, took } = perform::perform(&room, &task)?;
-        let spoiled = outcome.as_ref().is_err_and(super::error::SandboxError::spoils);
+        let Performance { mut outcome, console, took } = perform::perform(&room, &task)?;
+        let limit_bytes = task.limits.memory_bytes;
+        if outcome.as_ref().is_err_and(|error| fault::is_speechless(error, wear.peak(), limit_bytes)) {
+            outcome = Err(SandboxError::Memory { limit_bytes });
+        }
+        let spoiled = outcome.as_ref().is_err_and(SandboxError::spoils);
         let retires = spoiled || wear.is_worn();
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         pipe::send(&Report::Done(Done { outcome, console, took_us, retires }))?;

@@ -117,8 +117,9 @@ fn encode(ctx: Ctx<'_>, text: String) -> Result<TypedArray<'_, u8>> {
     TypedArray::new(ctx, text.into_bytes())
 }
 
-/// UTF-8 to text; bytes that are none become U+FFFD unless `fatal`.
-fn decode(ctx: Ctx<'_>, bytes: Vec<u8>, fatal: bool) -> Result<String> {
+/// UTF-8, one byte per sign, to text; bytes that are none become U+FFFD unless `fatal`.
+fn decode(ctx: Ctx<'_>, binary: String, fatal: bool) -> Result<String> {
+    let bytes = binary.chars().map(|sign| u8::try_from(u32::from(sign)).unwrap_or(b'?')).collect();
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(_) if fatal => Err(Exception::throw_type(&ctx, "The encoded data was not valid utf-8")),

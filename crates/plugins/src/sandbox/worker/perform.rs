@@ -33,8 +33,9 @@ pub(super) fn perform(room: &Room, task: &Task) -> io::Result<Performance> {
 }
 
 fn act(ctx: &Ctx<'_>, room: &Room, task: &Task) -> io::Result<Result<Given, SandboxError>> {
+    let open = |ctx| room.doors.open.clone().restore(ctx)?.call::<_, ()>(());
     if task.host
-        && let Err(error) = ctx.eval::<(), _>("globalThis.host = host$; delete globalThis.host$;")
+        && let Err(error) = open(ctx)
     {
         return Ok(Err(explain(ctx, &room.state, error)));
     }
@@ -76,7 +77,7 @@ fn settle(ctx: &Ctx<'_>, room: &Room, promise: &Promise<'_>) -> io::Result<Resul
             return Ok(Ok(()));
         }
         if let Some(id) = state.due_timer() {
-            run(ctx, room, |ctx| room.fire.clone().restore(ctx)?.call((id,)));
+            run(ctx, room, |ctx| room.doors.fire.clone().restore(ctx)?.call((id,)));
             continue;
         }
         let until_timer = state.next_timer().map(|at| at.saturating_duration_since(Instant::now()));
@@ -103,7 +104,7 @@ fn hear(ctx: &Ctx<'_>, room: &Room) -> io::Result<()> {
                 Ok(value) => (true, value.get()),
                 Err(why) => (false, why.as_str()),
             };
-            run(ctx, room, |ctx| room.told.clone().restore(ctx)?.call((id, good, text)));
+            run(ctx, room, |ctx| room.doors.told.clone().restore(ctx)?.call((id, good, text)));
             Ok(())
         }
         Some(Order::Run(_)) => Err(io::Error::other("a second job while one runs")),

@@ -14,8 +14,7 @@ const BASE: &str = include_str!("shim/base.js");
 
 /// The engine. Fields are dropped in this order: what it holds, then itself.
 pub(super) struct Room {
-    pub(super) fire: Persistent<Function<'static>>,
-    pub(super) told: Persistent<Function<'static>>,
+    pub(super) doors: Doors,
     pub(super) state: Rc<State>,
     pub(super) context: Context,
     pub(super) runtime: Runtime,
@@ -30,20 +29,28 @@ impl Room {
         let state = Rc::new(State::default());
         let watched = state.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || watched.must_stop())));
-        let (fire, told) = context.with(|ctx| furnish(&ctx, &state))?;
-        Ok(Self { fire, told, state, context, runtime })
+        let doors = context.with(|ctx| furnish(&ctx, &state))?;
+        Ok(Self { doors, state, context, runtime })
     }
 }
 
-type Doors = (Persistent<Function<'static>>, Persistent<Function<'static>>);
+/// The ways in.
+pub(super) struct Doors {
+    /// A timer is due.
+    pub(super) fire: Persistent<Function<'static>>,
+    /// A question is answered.
+    pub(super) told: Persistent<Function<'static>>,
+    /// Lets the code ask questions.
+    pub(super) open: Persistent<Function<'static>>,
+}
 
-/// Fills the global object; gives back the two ways in: a timer, an answer.
+/// Fills the global object.
 fn furnish(ctx: &Ctx<'_>, state: &Rc<State>) -> Result<Doors, String> {
     let furnished = || -> rquickjs::Result<Doors> {
         let base: Function = ctx.eval(BASE)?;
         let doors: Object = base.call((native::object(ctx, state)?,))?;
         let save = |name| Ok::<_, rquickjs::Error>(Persistent::save(ctx, doors.get::<_, Function>(name)?));
-        Ok((save("fire")?, save("told")?))
+        Ok(Doors { fire: save("fire")?, told: save("told")?, open: save("open")? })
     };
     furnished().catch(ctx).map_err(|error| error.to_string())
 }

@@ -1,5 +1,6 @@
 // What stands in the global object of every call. Larger parts are read when
-// they are first used. Gives back the two ways in: a timer that is due, an answer.
+// they are first used. Gives back the ways in: a timer that is due, an answer, and
+// the opening of the door to the gateway.
 (function (native) {
     'use strict';
     const define = (target, name, value) =>
@@ -121,19 +122,20 @@
     });
     define(globalThis, 'crypto', crypto);
 
-    // Questions to the gateway. The name stands only in calls that may ask.
+    // Questions to the gateway, for calls that may ask.
     const asked = new Map();
-    define(globalThis, 'host$', function host(name, value) {
-        return new Promise((resolve, reject) => {
-            const id = native.ask(text(name), JSON.stringify(value) ?? 'null');
-            asked.set(id, { resolve, reject });
+    const open = () =>
+        define(globalThis, 'host', function host(name, value) {
+            return new Promise((resolve, reject) => {
+                const id = native.ask(text(name), JSON.stringify(value) ?? 'null');
+                asked.set(id, { resolve, reject });
+            });
         });
-    });
     const told = (id, good, answer) => {
         const question = asked.get(id);
         asked.delete(id);
         if (good) question?.resolve(JSON.parse(answer));
         else question?.reject(new Error(answer));
     };
-    return { fire, told };
+    return { fire, told, open };
 })

@@ -7,6 +7,15 @@
         if (ArrayBuffer.isView(input)) return new Uint8Array(input.buffer, input.byteOffset, input.byteLength);
         throw new TypeError('The input is neither an ArrayBuffer nor a view of one');
     };
+    // Bytes cross to the process as text, one sign each.
+    const PIECE = 8192;
+    const binary = (bytes) => {
+        let text = '';
+        for (let at = 0; at < bytes.length; at += PIECE) {
+            text += String.fromCharCode.apply(null, bytes.subarray(at, at + PIECE));
+        }
+        return text;
+    };
     class TextEncoder {
         get encoding() {
             return 'utf-8';
@@ -70,7 +79,7 @@
             const keep = more ? unfinished(bytes) : 0;
             this.#rest = bytes.slice(bytes.length - keep);
             bytes = bytes.subarray(0, bytes.length - keep);
-            let text = native.decode(Array.from(bytes), this.#fatal);
+            let text = native.decode(binary(bytes), this.#fatal);
             if (!this.#begun && !this.#keepMark && text.startsWith('\ufeff')) text = text.slice(1);
             this.#begun = more && (this.#begun || bytes.length > 0);
             return text;
