@@ -29,6 +29,8 @@ pub struct Settings {
     pub arguments: Vec<OsString>,
     /// How many processes there are at most.
     pub places: usize,
+    /// How many calls may wait for a free process.
+    pub queue: usize,
     /// How long a process may be without work before it is stopped.
     pub idle: Duration,
 }
@@ -53,6 +55,7 @@ impl Settings {
             program: program.into(),
             arguments: Vec::new(),
             places: cores.clamp(2, PLACES_MAX),
+            queue: SANDBOX_QUEUE,
             idle: Duration::from_secs(60),
         }
     }
@@ -129,7 +132,7 @@ impl Pool {
         if let Ok(place) = self.places.try_acquire() {
             return Ok(place);
         }
-        let _waiting = Waiting::enter(&self.waiting)?;
+        let _waiting = Waiting::enter(&self.waiting, self.settings.queue)?;
         let closed = |_| SandboxError::Unavailable { why: "the sandbox is closed".to_owned() };
         self.places.acquire().await.map_err(closed)
     }
@@ -171,8 +174,7 @@ impl Pool {
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
-    fn enter(count: &'a AtomicUsize) -> Result<Self, SandboxError> {
-        let limit = SANDBOX_QUEUE;
+    fn enter(count: &'a AtomicUsize, limit: usize) -> Result<Self, SandboxError> {
         let waiting = Self(count);
         if count.fetch_add(1, Ordering::Relaxed) >= limit {
             return Err(SandboxError::Busy { limit });

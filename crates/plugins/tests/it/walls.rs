@@ -102,3 +102,18 @@ async fn x16_the_process_has_given_everything_away() {
     assert_eq!(names.map(limit), ["300", "0", "4", "0", "0"]);
     assert!(limit("Max address space").parse::<u64>().is_ok());
 }
+
+/// What code could do that broke out of the engine: native calls of a confined process.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[test]
+fn x16_the_kernel_refuses_what_the_engine_does_not_offer() {
+    let worker = env!("CARGO_BIN_EXE_toolyard-js-worker");
+    let output = std::process::Command::new(worker).arg("try").output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let refused = |line: &&str| !line.ends_with(": error 1");
+    // "Not permitted" is error 1. Only memory is left.
+    assert_eq!(said.lines().filter(refused).collect::<Vec<_>>(), ["memory: done"], "{said}");
+    assert_eq!(said.lines().count(), 13, "{said}");
+    assert!(output.status.success());
+    assert!(!std::path::Path::new("/tmp/toolyard-sandbox-escape").exists());
+}

@@ -36,6 +36,13 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Takes everything from this process that a sandbox process does without, for
+/// good. Public so that a test can try what is left.
+#[doc(hidden)]
+pub fn confine() -> io::Result<()> {
+    confine::confine(&Wear::open())
+}
+
 fn serve() -> io::Result<()> {
     let wear = Wear::open();
     confine::confine(&wear)?;
