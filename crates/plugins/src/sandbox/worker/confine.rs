@@ -128,7 +128,6 @@ mod filter {
         libc::SYS_getrandom,
         libc::SYS_getpid,
         libc::SYS_gettid,
-        libc::SYS_tgkill,
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
         libc::SYS_rt_sigreturn,
@@ -141,9 +140,12 @@ mod filter {
         libc::SYS_time,
     ];
 
-    /// Calls that are left for these files only: the number of the argument, the files.
-    fn narrowed(statistics: i32) -> [(i64, u8, Vec<i32>); 4] {
+    /// Calls that are left for these numbers only, of this argument: files, mostly.
+    fn narrowed(statistics: i32) -> [(i64, u8, Vec<i32>); 5] {
+        let itself = rustix::process::getpid().as_raw_nonzero().get();
         [
+            // What `abort` does.
+            (libc::SYS_tgkill, 0, vec![itself]),
             (libc::SYS_read, 0, vec![0]),
             (libc::SYS_write, 0, vec![1, 2]),
             (libc::SYS_pread64, 0, vec![statistics]),
@@ -155,13 +157,13 @@ mod filter {
     pub(super) fn apply(statistics: Option<&File>) -> io::Result<()> {
         let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
         let mut rules: BTreeMap<_, _> = LEFT.iter().map(|call| (*call, Vec::new())).collect();
-        for (call, argument, files) in narrowed(statistics.map_or(-1, AsRawFd::as_raw_fd)) {
-            let rule = |file: i32| {
-                let file = u64::from(file.cast_unsigned());
-                let is = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, file)?;
+        for (call, argument, numbers) in narrowed(statistics.map_or(-1, AsRawFd::as_raw_fd)) {
+            let rule = |number: i32| {
+                let number = u64::from(number.cast_unsigned());
+                let is = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, number)?;
                 SeccompRule::new(vec![is])
             };
-            let allowed: Result<Vec<_>, _> = files.into_iter().map(rule).collect();
+            let allowed: Result<Vec<_>, _> = numbers.into_iter().map(rule).collect();
             rules.insert(call, allowed.map_err(io::Error::other)?);
         }
         let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
