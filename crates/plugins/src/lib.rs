@@ -1,4 +1,6 @@
 //! Plugins: manifest, canonical form, signatures, keyring, the sandbox for
 //! their code, hooks, and citations.
 //!
-//! An empty room: nothing of it is built yet.
+//! Today only [`sandbox`] is built.
+
+pub mod sandbox;

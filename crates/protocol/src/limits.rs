@@ -66,6 +66,37 @@ pub const CONTEXT_TOKENS_MIN: u32 = 256;
 /// Messages that stay word for word when the rest is summarized.
 pub const KEEP_LAST: u32 = 10;
 
+/// Default time of a call in the sandbox.
+pub const SANDBOX_TIME_MS: u64 = 5_000;
+/// Longest time of a call in the sandbox.
+pub const SANDBOX_TIME_MAX_MS: u64 = 60_000;
+/// Default memory of a call in the sandbox.
+pub const SANDBOX_MEMORY_BYTES: usize = 32 << 20;
+/// Most memory of a call in the sandbox.
+pub const SANDBOX_MEMORY_MAX_BYTES: usize = 256 << 20;
+/// Default stack of a call in the sandbox.
+pub const SANDBOX_STACK_BYTES: usize = 512 << 10;
+/// Largest stack of a call in the sandbox.
+pub const SANDBOX_STACK_MAX_BYTES: usize = 2 << 20;
+/// Default size of a result from the sandbox, as JSON.
+pub const SANDBOX_RESULT_BYTES: usize = 1 << 20;
+/// Largest result from the sandbox, as JSON.
+pub const SANDBOX_RESULT_MAX_BYTES: usize = 10 << 20;
+/// What a call in the sandbox may write to its console.
+pub const SANDBOX_CONSOLE_BYTES: usize = 64 << 10;
+/// Code and arguments of a call in the sandbox.
+pub const SANDBOX_INPUT_BYTES: usize = 4 << 20;
+/// Timers that run at once in a call in the sandbox.
+pub const SANDBOX_TIMERS: usize = 1_000;
+/// Questions to the gateway that a call in the sandbox has open at once.
+pub const SANDBOX_ASKS: usize = 32;
+/// Calls that wait for a free sandbox process.
+pub const SANDBOX_QUEUE: usize = 4_096;
+/// Processor seconds after which a sandbox process is replaced.
+pub const SANDBOX_PROCESS_CPU_SECONDS: u64 = 300;
+/// Resident memory after which a sandbox process is replaced.
+pub const SANDBOX_PROCESS_RESIDENT_BYTES: u64 = 48 << 20;
+
 /// What bounds one run. Pinned when the run is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", default)]

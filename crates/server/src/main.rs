@@ -22,6 +22,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
+    if cli.is_js_worker() {
+        // Before there are threads: a sandbox process gives away the right to have any.
+        return toolyard_plugins::sandbox::worker::main();
+    }
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(cli::run(cli)),
         Err(error) => {

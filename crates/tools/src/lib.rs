@@ -7,12 +7,14 @@
 //! keys or HTTP routes.
 
 pub mod basic;
+pub mod compute;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]
 mod recorder;
 pub mod waiting;
 
 use serde_json::Value;
+use toolyard_plugins::sandbox::Sandbox;
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{AgentName, CallId, EntityId, RunId, SpaceId, TenantId};
@@ -42,7 +44,7 @@ pub enum ToolFailure {
 /// Says whether this release can run such a tool, with a sentence if not.
 pub fn available(execution: &Execution) -> Result<(), String> {
     match execution {
-        Execution::Basic(_) | Execution::Waiting(_) | Execution::AiAgent(_) => Ok(()),
+        Execution::Basic(_) | Execution::Waiting(_) | Execution::AiAgent(_) | Execution::Compute(_) => Ok(()),
         #[cfg(feature = "failpoints")]
         Execution::Recorder(_) => Ok(()),
         #[cfg(not(feature = "failpoints"))]
@@ -53,7 +55,7 @@ pub fn available(execution: &Execution) -> Result<(), String> {
             Some(_) => Ok(()),
             None => Err(format!("Unknown prebuilt tool: {}", prebuilt.action)),
         },
-        Execution::Request(_) | Execution::ImageGenerator(_) | Execution::Compute(_) => {
+        Execution::Request(_) | Execution::ImageGenerator(_) => {
             Err(format!("execution type {} is not available in this release", execution.type_name()))
         }
     }
@@ -61,6 +63,11 @@ pub fn available(execution: &Execution) -> Result<(), String> {
 
 /// Fills in what a configuration may leave out.
 pub fn complete(spec: &mut ToolSpec) {
+    if let Execution::Compute(compute) = &spec.execution
+        && spec.input_schema == no_schema()
+    {
+        spec.input_schema = compute::schema(compute);
+    }
     if let Execution::Prebuilt(prebuilt) = &spec.execution
         && let Some(action) = prebuilt::find(&prebuilt.action)
     {
@@ -68,10 +75,18 @@ pub fn complete(spec: &mut ToolSpec) {
     }
 }
 
+/// What the parser gives a tool without a schema.
+fn no_schema() -> Value {
+    serde_json::json!({"type": "object", "properties": {}})
+}
+
 /// What executors share: the doors, the workers and the far sides that they
 /// use. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Toolbox {}
+pub struct Toolbox {
+    /// For code that is not trusted. Without it such tools say that they cannot run.
+    pub sandbox: Option<Sandbox>,
+}
 
 impl Toolbox {
     /// Runs a call to its end.
@@ -88,6 +103,10 @@ impl Toolbox {
                     spec.name
                 ))
             }),
+            Execution::Compute(compute) => match &self.sandbox {
+                Some(sandbox) => compute::execute(compute, args, sandbox).await,
+                None => Err(unavailable(spec, context)),
+            },
             #[cfg(feature = "failpoints")]
             Execution::Recorder(recorder) => recorder::execute(recorder, args, context).await,
             #[cfg(not(feature = "failpoints"))]
@@ -96,7 +115,6 @@ impl Toolbox {
             | Execution::Request(_)
             | Execution::ImageGenerator(_)
             | Execution::AiAgent(_)
-            | Execution::Compute(_)
             | Execution::Prebuilt(_) => Err(unavailable(spec, context)),
         }
     }

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use toolyard_plugins::sandbox::WORKER;
 
 use crate::config::{self, Config, ConfigError, Flags};
 use crate::serve::{self, ServeError};
@@ -26,6 +27,13 @@ pub(crate) struct Cli {
     common: Common,
     #[command(subcommand)]
     command: Command,
+}
+
+impl Cli {
+    /// Whether this process is to be one of the sandbox, and nothing else.
+    pub(crate) const fn is_js_worker(&self) -> bool {
+        matches!(self.command, Command::JsWorker)
+    }
 }
 
 /// Options of every command.
@@ -69,6 +77,9 @@ enum Command {
     Config(settings::Settings),
     /// Bring the database to this release's schema.
     Migrate,
+    /// One process of the sandbox. The gateway starts it by itself.
+    #[command(name = WORKER, hide = true)]
+    JsWorker,
     /// Copy the SQLite database of a stopped gateway into a file.
     Backup {
         #[arg(value_name = "FILE")]
@@ -124,7 +135,8 @@ async fn obey(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Key(command) => key::obey(command, &common, &config).await?,
         Command::Run(command) => run::obey(command, &common, &config).await?,
         Command::Doctor => return doctor::obey(&common, &config).await,
-        Command::Config(_) => {}
+        // Done before: the configuration above, the sandbox in `main`.
+        Command::Config(_) | Command::JsWorker => {}
         Command::Migrate => migrate(&common, &config).await?,
         Command::Backup { file } => backup::obey(&file, &common, &config).await?,
     }

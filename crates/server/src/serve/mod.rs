@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use toolyard_plugins::sandbox::{Sandbox, Settings as SandboxSettings};
 use toolyard_runtime::{Registry, Runtime, Tasks, Toolbox};
 use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
 
@@ -106,7 +107,9 @@ async fn assemble(
     let settings = node::settings(&config)
         .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
     let meter = Meter(meter::start().map_err(ServeError::Meter)?);
-    let runtime = Runtime::start(store.clone(), registry, Toolbox::default(), settings).await?;
+    // Its processes start with the first call that needs one.
+    let toolbox = Toolbox { sandbox: Some(Sandbox::new(SandboxSettings::this_program())) };
+    let runtime = Runtime::start(store.clone(), registry, toolbox, settings).await?;
     let jwt = JwtCheck::new(&config, made.jwt.expose());
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
     Ok(Arc::new(App {

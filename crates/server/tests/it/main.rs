@@ -5,6 +5,7 @@
 
 mod access;
 mod cli;
+mod compute;
 #[path = "../kill/database.rs"]
 #[allow(dead_code, reason = "shared with the kill tests, which use all of it")]
 mod database;

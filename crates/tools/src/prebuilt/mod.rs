@@ -47,9 +47,7 @@ pub fn complete(action: &Action, spec: &mut ToolSpec) {
     if spec.description.is_empty() {
         action.description.clone_into(&mut spec.description);
     }
-    // What the parser gives a tool without a schema.
-    let none = serde_json::json!({"type": "object", "properties": {}});
-    if spec.input_schema == none {
+    if spec.input_schema == crate::no_schema() {
         spec.input_schema = (action.schema)();
     }
 }

@@ -1,0 +1,79 @@
+//! The sandbox process: takes one job after another from its stdin, each into a
+//! fresh runtime that was made ready before.
+//!
+//! The gateway is gone when stdin ends; the process ends too.
+
+mod confine;
+mod fault;
+mod function;
+mod intl;
+mod native;
+mod perform;
+mod pipe;
+mod room;
+mod state;
+
+use std::io;
+use std::process::ExitCode;
+
+pub use function::is_name;
+
+use super::error::SandboxError;
+use super::wire::{Done, Order, Report, Task};
+use confine::Wear;
+use perform::Performance;
+use room::Room;
+
+/// Runs a sandbox process to its end. A program calls this first of all: before
+/// it starts threads, reads its configuration or opens files.
+pub fn main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sandbox process: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Takes everything from this process that a sandbox process does without, for
+/// good. Public so that a test can try what is left.
+#[doc(hidden)]
+pub fn confine() -> io::Result<()> {
+    confine::confine(&Wear::open())
+}
+
+fn serve() -> io::Result<()> {
+    let wear = Wear::open();
+    confine::confine(&wear)?;
+    loop {
+        let room = Room::open().map_err(|error| io::Error::other(error.to_string()))?;
+        pipe::send(&Report::Ready)?;
+        let Some(task) = next_task()? else { return Ok(()) };
+        let Performance { mut outcome, console, took } = perform::perform(&room, &task)?;
+        let limit_bytes = task.limits.memory_bytes;
+        if outcome.as_ref().is_err_and(|error| fault::is_speechless(error, wear.peak(), limit_bytes)) {
+            outcome = Err(SandboxError::Memory { limit_bytes });
+        }
+        let spoiled = outcome.as_ref().is_err_and(SandboxError::spoils);
+        let retires = spoiled || wear.is_worn();
+        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        pipe::send(&Report::Done(Done { outcome, console, took_us, retires }))?;
+        if retires {
+            // Without clearing up: the runtime may be in any state, and the kernel is quicker.
+            std::process::exit(0);
+        }
+    }
+}
+
+/// The next job; nothing when the gateway is gone. Answers to questions of a
+/// call that ended without waiting for them are passed over.
+fn next_task() -> io::Result<Option<Task>> {
+    loop {
+        match pipe::receive()? {
+            Some(Order::Run(task)) => return Ok(Some(task)),
+            Some(Order::Told { .. }) => {}
+            None => return Ok(None),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! A sandbox process and nothing else.
+
+fn main() -> std::process::ExitCode {
+    toolyard_plugins::sandbox::worker::main()
+}
