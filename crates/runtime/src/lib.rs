@@ -38,4 +38,4 @@ pub use toolyard_models::{
     BadProvider, BadRegistry, ModelError, ModelRecord, Price, ProviderKind, ProviderSettings, Providers,
     Registry, Wanted,
 };
-pub use toolyard_tools::Toolbox;
+pub use toolyard_tools::{Pictures, Toolbox};

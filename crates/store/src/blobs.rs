@@ -38,7 +38,7 @@ pub struct FileRow {
 
 pub async fn put_file(tx: &mut Tx<'_>, tenant: &TenantId, file: &FileRow) -> Result<(), StoreError> {
     tx.exec(
-        "INSERT INTO files (tenant, id, hash, media_type, name, bytes, entity, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "INSERT INTO files (tenant, id, hash, media_type, name, bytes, entity, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant, id) DO NOTHING",
         args![
             tenant.as_str(),
             file.id.as_str(),

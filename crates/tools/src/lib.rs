@@ -8,11 +8,13 @@
 
 pub mod basic;
 pub mod compute;
+mod image;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]
 mod recorder;
 pub mod waiting;
 
+pub use image::Pictures;
 use serde_json::Value;
 use toolyard_plugins::sandbox::Sandbox;
 use toolyard_protocol::agent::execution::Execution;
@@ -55,7 +57,8 @@ pub fn available(execution: &Execution) -> Result<(), String> {
             Some(_) => Ok(()),
             None => Err(format!("Unknown prebuilt tool: {}", prebuilt.action)),
         },
-        Execution::Request(_) | Execution::ImageGenerator(_) => {
+        Execution::ImageGenerator(image) => image::check(image),
+        Execution::Request(_) => {
             Err(format!("execution type {} is not available in this release", execution.type_name()))
         }
     }
@@ -86,6 +89,8 @@ fn no_schema() -> Value {
 pub struct Toolbox {
     /// For code that is not trusted. Without it such tools say that they cannot run.
     pub sandbox: Option<Sandbox>,
+    /// For tools that paint.
+    pub pictures: Option<Pictures>,
 }
 
 impl Toolbox {
@@ -107,13 +112,16 @@ impl Toolbox {
                 Some(sandbox) => compute::execute(compute, args, sandbox).await,
                 None => Err(unavailable(spec, context)),
             },
+            Execution::ImageGenerator(image) => match &self.pictures {
+                Some(pictures) => image::execute(image, args, context, pictures).await,
+                None => Err(unavailable(spec, context)),
+            },
             #[cfg(feature = "failpoints")]
             Execution::Recorder(recorder) => recorder::execute(recorder, args, context).await,
             #[cfg(not(feature = "failpoints"))]
             Execution::Recorder(_) => Err(unavailable(spec, context)),
             Execution::Waiting(_)
             | Execution::Request(_)
-            | Execution::ImageGenerator(_)
             | Execution::AiAgent(_)
             | Execution::Prebuilt(_) => Err(unavailable(spec, context)),
         }

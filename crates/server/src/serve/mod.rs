@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolyard_plugins::sandbox::{Sandbox, Settings as SandboxSettings};
-use toolyard_runtime::{Registry, Runtime, Tasks, Toolbox};
+use toolyard_runtime::{Pictures, Registry, Runtime, Tasks, Toolbox};
 use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
 
 use crate::app::{App, Meter};
@@ -108,7 +108,10 @@ async fn assemble(
         .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
     let meter = Meter(meter::start().map_err(ServeError::Meter)?);
     // Its processes start with the first call that needs one.
-    let toolbox = Toolbox { sandbox: Some(Sandbox::new(SandboxSettings::this_program())) };
+    let toolbox = Toolbox {
+        sandbox: Some(Sandbox::new(SandboxSettings::this_program())),
+        pictures: Some(Pictures { providers: registry.providers().clone(), store: store.clone() }),
+    };
     let runtime = Runtime::start(store.clone(), registry, toolbox, settings).await?;
     let jwt = JwtCheck::new(&config, made.jwt.expose());
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());

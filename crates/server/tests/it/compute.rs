@@ -4,39 +4,14 @@
 use std::path::Path;
 
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::gateway::{Folder, Gateway, fine};
-use crate::yard::{data, eventually, join, new_space, new_user, read_all};
+use crate::gateway::{Gateway, fine};
+use crate::samples::{call, with_sample};
+use crate::yard::eventually;
 
-/// The sample agents, with `calculator` and user ann in a space.
 async fn with_calculator() -> (Gateway, String) {
-    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents");
-    let gateway =
-        Gateway::start_with(Folder::new(), &[("TOOLYARD_AGENTS_DIR", agents.to_str().unwrap())]).await;
-    let made = gateway.post("/api/entities/agent", json!({"agentId": "calculator"})).await;
-    let space = new_space(&gateway).await;
-    join(&gateway, &space, made["entity"]["id"].as_str().unwrap()).await;
-    let ann = new_user(&gateway, "ann").await;
-    join(&gateway, &space, &ann).await;
-    (gateway, space)
-}
-
-/// What became of one call: its output, or its error text.
-async fn call(gateway: &Gateway, space: &str, tool: &str, args: Value) -> Result<Value, String> {
-    let path = format!("/api/smart-spaces/{space}/messages");
-    let content = format!("call {tool} {args}");
-    let posted = fine(gateway.user("ann", Method::POST, &path).json(&json!({"content": content}))).await;
-    let run = posted["runs"][0]["runId"].as_str().unwrap_or_else(|| panic!("{posted}")).to_owned();
-    let stream = gateway.secret(Method::GET, &format!("/api/runs/{run}/stream")).send().await.unwrap();
-    let events = read_all(stream).await;
-    let named = |name: &str| events.iter().find(|event| event.event.as_deref() == Some(name)).map(data);
-    assert!(named("run.completed").is_some(), "{events:?}");
-    match (named("tool-output-available"), named("tool-error")) {
-        (Some(output), None) => Ok(output["output"].clone()),
-        (None, Some(error)) => Err(error["error"].as_str().unwrap().to_owned()),
-        _ => panic!("{events:?}"),
-    }
+    with_sample("calculator").await
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ mod poison;
 mod readme;
 mod rest;
 mod runs;
+mod samples;
 mod secrets;
 mod site;
 mod streams;
