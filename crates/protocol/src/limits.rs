@@ -66,6 +66,9 @@ pub const CONTEXT_TOKENS_MIN: u32 = 256;
 /// Messages that stay word for word when the rest is summarized.
 pub const KEEP_LAST: u32 = 10;
 
+/// Redirects that a guarded request follows.
+pub const REDIRECTS: usize = 3;
+
 /// What bounds one run. Pinned when the run is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", default)]

@@ -2,4 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod door;
+mod guarded;
+mod redirects;
+mod server;
 mod target;
