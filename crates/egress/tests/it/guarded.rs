@@ -171,6 +171,7 @@ const INSIDE: &[&str] = &[
     "http://router.lan/",
     "http://nas.home.arpa/",
     "http://intranet/",
+    "http://.",
     "http://kubernetes.default.svc.cluster.local/",
     // Names that the name service sends inside.
     "http://to-loopback.example:{p}/",
@@ -221,7 +222,6 @@ const MALFORMED: &[&str] = &[
     "http://example.com:0/",
     "http://",
     "http://?x",
-    "http://.",
     "http://exa%00mple.com/",
     "http://xn--/",
 ];

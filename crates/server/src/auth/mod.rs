@@ -5,6 +5,7 @@
 //! so a revocation holds within a second.
 
 mod first_start;
+mod jwks;
 mod jwt;
 mod operator;
 mod signed;
@@ -19,6 +20,7 @@ use toolyard_store::keys::{self, Key};
 use toolyard_store::{Store, StoreError};
 
 pub(crate) use first_start::{KeyFileError, Made, ensure_keys, stored_secret};
+use jwt::BadToken;
 pub(crate) use jwt::JwtCheck;
 pub(crate) use operator::{OperatorKeys, new_key};
 pub(crate) use signed::UrlSigner;
@@ -145,7 +147,10 @@ impl Auth {
         (tenant, key): (TenantId, KeyId),
         token: &str,
     ) -> Result<Principal, Refusal> {
-        let user = self.jwt.check(token, &tenant).map_err(|e| unauthorized(e.to_string()))?;
+        let user = self.jwt.check(token, &tenant).await.map_err(|e| match e {
+            BadToken::Invalid | BadToken::MissingClaim(_) => unauthorized(e.to_string()),
+            BadToken::IssuerAway => Refusal::new(ErrorCode::IssuerUnavailable, e.to_string()),
+        })?;
         let known = (tenant.clone(), user.subject.clone());
         let entity = match self.users.get(&known) {
             Some(entity) => entity,

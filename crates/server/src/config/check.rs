@@ -1,5 +1,6 @@
 //! Settings that are well written but cannot work, refused at the start.
 
+use toolyard_egress::Target;
 use toolyard_protocol::{AgentName, limits};
 
 use super::section::{AuthMode, Config, Mode};
@@ -32,8 +33,8 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
             return Err(bad("auth", "\"off\" is not allowed in production mode"));
         }
     }
-    if config.jwt.jwks_url.is_some() {
-        return Err(bad("jwt.jwks_url", "is not supported yet; use jwt.secret (HS256)"));
+    if let Some(url) = &config.jwt.jwks_url {
+        check_issuer(url)?;
     }
     let url = config.database_url.expose();
     if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
@@ -71,6 +72,15 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         if value == 0 {
             return Err(bad(key, "must be at least 1"));
         }
+    }
+    Ok(())
+}
+
+/// Whoever can change the keys on their way is every user.
+fn check_issuer(url: &str) -> Result<(), BadSetting> {
+    let target = Target::parse(url).map_err(|e| bad("jwt.jwks_url", e.to_string()))?;
+    if target.origin().starts_with("http://") && !target.is_loopback() {
+        return Err(bad("jwt.jwks_url", "must start with https:// (http:// is for a loopback address only)"));
     }
     Ok(())
 }

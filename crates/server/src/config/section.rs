@@ -114,8 +114,10 @@ pub(crate) struct Keys {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Jwt {
-    /// The HS256 secret.
+    /// The HS256 secret. It also signs the addresses of files.
     pub(crate) secret: Hidden,
+    /// Where the keys of a foreign issuer are (RS256, ES256, EdDSA). Tokens by
+    /// the secret are then refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) jwks_url: Option<String>,
     /// The claim that names the user; it is matched to an entity's externalId.

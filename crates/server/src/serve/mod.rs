@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use toolyard_egress::Door;
 use toolyard_runtime::{Registry, Runtime, Tasks, Toolbox};
 use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
 
@@ -45,6 +46,8 @@ pub(crate) enum ServeError {
     Provider(String),
     #[error("log.level: {0}")]
     Log(String),
+    #[error("the network cannot be used: {0}")]
+    Door(String),
     #[error("metrics cannot be counted: {0}")]
     Meter(String),
 }
@@ -107,7 +110,8 @@ async fn assemble(
         .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
     let meter = Meter(meter::start().map_err(ServeError::Meter)?);
     let runtime = Runtime::start(store.clone(), registry, Toolbox::default(), settings).await?;
-    let jwt = JwtCheck::new(&config, made.jwt.expose());
+    let door = Door::operator().map_err(|e| ServeError::Door(e.causes()))?;
+    let jwt = JwtCheck::new(&config, made.jwt.expose(), &door).map_err(|e| ServeError::Door(e.causes()))?;
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
     Ok(Arc::new(App {
         store,

@@ -14,6 +14,8 @@ mod gateway;
 mod generated;
 mod hangups;
 mod idempotency;
+mod issuer;
+mod jwks;
 mod keys;
 mod life;
 mod models;
