@@ -66,6 +66,16 @@ pub const CONTEXT_TOKENS_MIN: u32 = 256;
 /// Messages that stay word for word when the rest is summarized.
 pub const KEEP_LAST: u32 = 10;
 
+/// Longest name of a secret.
+pub const SECRET_NAME: usize = 64;
+/// Bytes of a secret.
+pub const SECRET_BYTES: usize = 16 << 10;
+/// Secrets of one tenant.
+pub const SECRETS: usize = 1000;
+/// Longest time of a `request` tool.
+pub const REQUEST_MAX_MS: u64 = 10 * 60 * 1000;
+/// Bytes of an answer to a `request` tool.
+pub const REQUEST_ANSWER_BYTES: u64 = 4 << 20;
 /// Redirects that a guarded request follows.
 pub const REDIRECTS: usize = 3;
 

@@ -30,6 +30,7 @@ pub mod messages;
 pub mod nodes;
 pub mod outbox;
 pub mod runs;
+pub mod secrets;
 pub mod spaces;
 pub mod usage;
 pub mod waits;

@@ -10,12 +10,21 @@ pub mod basic;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]
 mod recorder;
+pub mod request;
+pub mod sealer;
+pub mod secrets;
+pub mod template;
 pub mod waiting;
 
+use std::sync::Arc;
+
 use serde_json::Value;
+use toolyard_egress::Door;
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{AgentName, CallId, EntityId, RunId, SpaceId, TenantId};
+
+use crate::secrets::Secrets;
 
 /// Where a call comes from (row G5).
 #[derive(Debug, Clone)]
@@ -53,7 +62,8 @@ pub fn available(execution: &Execution) -> Result<(), String> {
             Some(_) => Ok(()),
             None => Err(format!("Unknown prebuilt tool: {}", prebuilt.action)),
         },
-        Execution::Request(_) | Execution::ImageGenerator(_) | Execution::Compute(_) => {
+        Execution::Request(request) => request::check(request),
+        Execution::ImageGenerator(_) | Execution::Compute(_) => {
             Err(format!("execution type {} is not available in this release", execution.type_name()))
         }
     }
@@ -66,14 +76,34 @@ pub fn complete(spec: &mut ToolSpec) {
     {
         prebuilt::complete(action, spec);
     }
+    // The time of a request is the time of its tool.
+    if let Execution::Request(request) = &spec.execution {
+        spec.timeout_ms = spec.timeout_ms.or(request.timeout);
+    }
 }
 
 /// What executors share: the doors, the workers and the far sides that they
 /// use. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Toolbox {}
+pub struct Toolbox {
+    requests: Option<Arc<Requests>>,
+}
+
+/// What `request` tools need.
+#[derive(Debug)]
+struct Requests {
+    door: Door,
+    secrets: Secrets,
+}
 
 impl Toolbox {
+    /// Lets `request` tools out by this door.
+    #[must_use]
+    pub fn with_requests(mut self, door: Door, secrets: Secrets) -> Self {
+        self.requests = Some(Arc::new(Requests { door, secrets }));
+        self
+    }
+
     /// Runs a call to its end.
     pub async fn execute(
         &self,
@@ -92,8 +122,11 @@ impl Toolbox {
             Execution::Recorder(recorder) => recorder::execute(recorder, args, context).await,
             #[cfg(not(feature = "failpoints"))]
             Execution::Recorder(_) => Err(unavailable(spec, context)),
+            Execution::Request(request) => match &self.requests {
+                Some(with) => request::execute(request, args, context, &with.door, &with.secrets).await,
+                None => Err(unavailable(spec, context)),
+            },
             Execution::Waiting(_)
-            | Execution::Request(_)
             | Execution::ImageGenerator(_)
             | Execution::AiAgent(_)
             | Execution::Compute(_)

@@ -1,12 +1,15 @@
 //! What hangs on a tenant: keys, grants, clients, blobs, files, audit, outbox.
 
 use serde_json::json;
-use toolyard_protocol::{ClientId, EntityId, FileId, GrantId, Hash, KeyId, KeyKind, TenantId, Timestamp};
+use toolyard_protocol::{
+    ClientId, EntityId, FileId, GrantId, Hash, KeyId, KeyKind, SecretName, TenantId, Timestamp,
+};
 use toolyard_store::blobs::{self, FileRow};
 use toolyard_store::clients::{self, Client};
 use toolyard_store::grants::{self, GrantRow};
 use toolyard_store::keys::{self, Key};
 use toolyard_store::outbox::{self, Parcel};
+use toolyard_store::secrets::{self, Sealed};
 use toolyard_store::{StoreError, audit};
 
 use crate::cast;
@@ -243,4 +246,45 @@ pub(crate) async fn a_parcel_of_a_failed_transaction_is_never_taken(home: &Home)
         outbox::take(tx, now, 10).await
     });
     assert_eq!(taken, []);
+}
+
+pub(crate) async fn a_secret_is_replaced_listed_without_its_value_and_removed(home: &Home) {
+    let (tenant, other) = (cast::tenant(), cast::other_tenant());
+    let name = |text: &str| SecretName::parse(text).unwrap();
+    let sealed = |text: &str| Sealed { bytes: text.as_bytes().to_vec(), key_id: "k1".to_owned() };
+    let put = async |n: &str, value: &str| {
+        let (name, sealed) = (name(n), sealed(value));
+        tx!(home, write, [tenant, name, sealed], |tx| secrets::put(tx, &tenant, &name, &sealed).await)
+    };
+    let get = async |tenant: &TenantId, n: &str| {
+        let name = name(n);
+        tx!(home, read, [tenant, name], |tx| secrets::get(tx, &tenant, &name).await)
+    };
+    assert!(put("B", "one").await);
+    assert!(put("A", "two").await);
+    assert!(!put("B", "three").await, "the name is there already");
+    assert_eq!(get(&tenant, "B").await, Some(sealed("three")));
+    assert_eq!(get(&other, "B").await, None);
+    assert_eq!(get(&tenant, "C").await, None);
+    let page = async |tenant: &TenantId, after: Option<&'static str>| {
+        let listed = tx!(home, read, [tenant], |tx| secrets::list(tx, &tenant, after, 10).await);
+        listed.into_iter().map(|l| l.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(page(&tenant, None).await, ["A", "B"]);
+    assert_eq!(page(&tenant, Some("A")).await, ["B"]);
+    assert_eq!(page(&other, None).await, Vec::<String>::new());
+    let (count, foreign, own) = tx!(home, read, [tenant], |tx| Ok((
+        secrets::count(tx, &tenant).await?,
+        secrets::closed_by_others(tx, "k2").await?,
+        secrets::closed_by_others(tx, "k1").await?
+    )));
+    assert_eq!((count, foreign, own), (2, 2, 0));
+    let delete = async |tenant: &TenantId| {
+        let name = name("B");
+        tx!(home, write, [tenant, name], |tx| secrets::delete(tx, &tenant, &name).await)
+    };
+    assert!(!delete(&other).await);
+    assert!(delete(&tenant).await);
+    assert!(!delete(&tenant).await);
+    assert_eq!(page(&tenant, None).await, ["A"]);
 }
