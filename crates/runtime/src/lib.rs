@@ -23,7 +23,7 @@ mod starting;
 mod tasks;
 mod worker;
 
-pub use agents::{LoadedAgent, check_agent};
+pub use agents::{LoadedAgent, check_agent, check_secret_fields};
 pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Respond, Triggered};
 pub use create::{CreatedRun, check_model};
 pub use facts::{AnswerIn, Caller, Remember, ResultIn, Submitted};
@@ -39,3 +39,5 @@ pub use toolyard_models::{
     Registry, Wanted,
 };
 pub use toolyard_tools::Toolbox;
+pub use toolyard_tools::sealer::{Closed, Purpose, Sealer};
+pub use toolyard_tools::secrets::{NoSecret, Secrets};

@@ -7,6 +7,7 @@
 //! keys or HTTP routes.
 
 pub mod basic;
+pub mod literal;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]
 mod recorder;

@@ -7,6 +7,7 @@
 mod first_start;
 mod jwks;
 mod jwt;
+mod master_key;
 mod operator;
 mod signed;
 
@@ -20,11 +21,12 @@ use toolyard_store::keys::{self, Key};
 use toolyard_store::{Store, StoreError};
 
 pub(crate) use first_start::{KeyFileError, Made, ensure_keys, stored_secret};
-use jwt::BadToken;
 pub(crate) use jwt::JwtCheck;
+pub(crate) use master_key::ensure_master_key;
 pub(crate) use operator::{OperatorKeys, new_key};
 pub(crate) use signed::UrlSigner;
 
+use self::jwt::BadToken;
 use crate::config::{AuthMode, Config};
 use crate::http::Refusal;
 

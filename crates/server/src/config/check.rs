@@ -1,7 +1,7 @@
 //! Settings that are well written but cannot work, refused at the start.
 
-use toolyard_egress::Target;
-use toolyard_protocol::{AgentName, limits};
+use toolyard_egress::{Opened, Target};
+use toolyard_protocol::{AgentName, SecretName, limits};
 
 use super::section::{AuthMode, Config, Mode};
 
@@ -35,6 +35,11 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
     }
     if let Some(url) = &config.jwt.jwks_url {
         check_issuer(url)?;
+    }
+    Opened::parse(&config.allow_private_network).map_err(|why| bad("allow_private_network", why))?;
+    for name in &config.env.allow {
+        SecretName::parse(name)
+            .map_err(|_| bad("env.allow", format!("{name:?} is not the name of a variable")))?;
     }
     let url = config.database_url.expose();
     if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {

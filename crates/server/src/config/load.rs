@@ -129,6 +129,7 @@ mod tests {
             ("TOOLYARD_PUBLIC_KEY", "canary-public-key"),
             ("TOOLYARD_JWT_SECRET", "canary-jwt-secret-of-32-characters"),
             ("TOOLYARD_DATABASE_URL", "postgres://u:canary@h/d"),
+            ("TOOLYARD_MASTER_KEY", "canary-master-key"),
         ])
         .unwrap();
         let shown = format!("{} {config:?}", print(&config));

@@ -32,10 +32,14 @@ pub(crate) struct Config {
     /// every local page in development and none in production.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allowed_origins: Option<Vec<String>>,
+    /// Hosts inside private networks that tools and webhooks may reach, as
+    /// `host` or `host:port`.
+    pub(crate) allow_private_network: Vec<String>,
     /// Seconds that running work may take to end after a stop signal.
     pub(crate) drain_seconds: u64,
     pub(crate) keys: Keys,
     pub(crate) jwt: Jwt,
+    pub(crate) env: Env,
     pub(crate) permissions: Permissions,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
@@ -56,9 +60,11 @@ impl Default for Config {
             auth: AuthMode::default(),
             default_agent: "assistant".to_owned(),
             allowed_origins: None,
+            allow_private_network: Vec::new(),
             drain_seconds: 8,
             keys: Keys::default(),
             jwt: Jwt::default(),
+            env: Env::default(),
             permissions: Permissions::default(),
             limits: Limits::default(),
             log: Log::default(),
@@ -108,6 +114,17 @@ pub(crate) enum AuthMode {
 pub(crate) struct Keys {
     pub(crate) secret: Hidden,
     pub(crate) public: Hidden,
+    /// Closes stored secrets: 32 random bytes as base64 or hexadecimal text.
+    /// Missing means `<data>/master.key`, which is made at the first start.
+    pub(crate) master: Hidden,
+}
+
+/// The environment, as far as agents see it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Env {
+    /// Variables that agents of the tenant `default` may use as `${env.NAME}`.
+    pub(crate) allow: Vec<String>,
 }
 
 /// How a browser's user proves who they are.

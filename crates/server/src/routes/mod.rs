@@ -21,6 +21,7 @@ mod results;
 mod route;
 pub(crate) mod router;
 mod runs;
+mod secrets;
 mod spaces;
 mod table;
 pub(crate) mod view;

@@ -17,12 +17,14 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use toolyard_egress::Door;
-use toolyard_runtime::{Registry, Runtime, Tasks, Toolbox};
+use toolyard_egress::{Door, Opened};
+use toolyard_runtime::{Registry, Runtime, Secrets, Tasks, Toolbox};
 use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
 
 use crate::app::{App, Meter};
-use crate::auth::{Auth, JwtCheck, KeyFileError, Made, OperatorKeys, UrlSigner, ensure_keys};
+use crate::auth::{
+    Auth, JwtCheck, KeyFileError, Made, OperatorKeys, UrlSigner, ensure_keys, ensure_master_key,
+};
 use crate::config::Config;
 use crate::http::rate::Rates;
 use crate::http::site::Sites;
@@ -109,7 +111,13 @@ async fn assemble(
     let settings = node::settings(&config)
         .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
     let meter = Meter(meter::start().map_err(ServeError::Meter)?);
-    let runtime = Runtime::start(store.clone(), registry, Toolbox::default(), settings).await?;
+    let sealer = ensure_master_key(&config)?;
+    warn_of_closed_secrets(&store, sealer.key_id()).await?;
+    let secrets = Secrets::new(store.clone(), sealer, &config.env.allow);
+    let opened = Opened::parse(&config.allow_private_network).map_err(ServeError::Door)?;
+    let guarded = Door::guarded(opened).map_err(|e| ServeError::Door(e.causes()))?;
+    let toolbox = Toolbox::default().with_requests(guarded, secrets.clone());
+    let runtime = Runtime::start(store.clone(), registry, toolbox, settings).await?;
     let door = Door::operator().map_err(|e| ServeError::Door(e.causes()))?;
     let jwt = JwtCheck::new(&config, made.jwt.expose(), &door).map_err(|e| ServeError::Door(e.causes()))?;
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
@@ -117,6 +125,7 @@ async fn assemble(
         store,
         runtime,
         auth: Auth::new(&config, operator, jwt),
+        secrets,
         signer: UrlSigner::new(made.jwt.expose()),
         rates: Rates::new(&config.limits),
         sites: Sites::new(&config.origins(), bound),
@@ -125,6 +134,21 @@ async fn assemble(
         shutdown: CancellationToken::new(),
         config,
     }))
+}
+
+/// A lost or another node's master key is better told now than by a tool.
+async fn warn_of_closed_secrets(store: &Store, key_id: &str) -> Result<(), StoreError> {
+    let id = key_id.to_owned();
+    let closed = store
+        .read(move |tx| Box::pin(async move { toolyard_store::secrets::closed_by_others(tx, &id).await }))
+        .await?;
+    if closed > 0 {
+        tracing::warn!(
+            secrets = closed,
+            "some secrets were stored with another master key and cannot be read; set TOOLYARD_MASTER_KEY to the same key on every node"
+        );
+    }
+    Ok(())
 }
 
 /// Streams end at once, requests and runs get their time, the rest is handed back.

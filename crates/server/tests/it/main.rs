@@ -9,10 +9,12 @@ mod cli;
 #[allow(dead_code, reason = "shared with the kill tests, which use all of it")]
 mod database;
 mod edge;
+mod far_side;
 mod files;
 mod gateway;
 mod generated;
 mod hangups;
+mod http_tools;
 mod idempotency;
 mod issuer;
 mod jwks;

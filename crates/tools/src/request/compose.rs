@@ -92,7 +92,9 @@ impl Fill<'_> {
             match piece {
                 Piece::Text(text) => out.push_str(&text),
                 Piece::Reference(reference) => {
-                    out.push_str(self.values.get(&reference).map_or("", |value| value.expose_secret()));
+                    out.push_str(&shape(
+                        self.values.get(&reference).map_or("", |value| value.expose_secret()),
+                    ));
                 }
                 Piece::Input(name) => {
                     let value = template::find(self.args, &name).ok_or_else(|| missing(&name))?;

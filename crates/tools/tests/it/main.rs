@@ -1,6 +1,8 @@
 //! Stories about the executors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod secrets;
+
 use serde_json::{Value, json};
 use toolyard_protocol::agent::execution::{Basic, BasicMode, Waiting};
 use toolyard_tools::{basic, waiting};
