@@ -7,6 +7,8 @@
 //! opens to the public internet only: it connects to exactly the addresses that
 //! it has checked, on every hop of a redirect.
 //!
+//! Letters go by a [`Mailer`] to the operator's mail server.
+//!
 //! This crate never reads settings, never retries and never looks inside a
 //! body. No other crate builds an HTTP client.
 
@@ -17,6 +19,7 @@ mod error;
 mod guard;
 mod header;
 mod hop;
+mod mail;
 mod names;
 mod target;
 
@@ -25,5 +28,6 @@ pub use door::{Door, Letter, Patience, Verb, Whole};
 pub use error::EgressError;
 pub use guard::Opened;
 pub use header::Header;
+pub use mail::{Mail, MailError, MailServer, MailTls, Mailer};
 pub use names::{Found, Names, SystemNames};
 pub use target::Target;

@@ -76,6 +76,12 @@ pub const SECRETS: usize = 1000;
 pub const REQUEST_MAX_MS: u64 = 10 * 60 * 1000;
 /// Bytes of an answer to a `request` tool.
 pub const REQUEST_ANSWER_BYTES: u64 = 4 << 20;
+/// Seconds after its last sign that a client counts as there.
+pub const PRESENCE_SECONDS: i64 = 60;
+/// Webhooks of one tenant.
+pub const WEBHOOKS: usize = 20;
+/// Times that a parcel of the outbox is tried before it is given up.
+pub const DELIVERY_ATTEMPTS: i64 = 15;
 /// Redirects that a guarded request follows.
 pub const REDIRECTS: usize = 3;
 

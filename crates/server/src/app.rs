@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
+use toolyard_egress::Door;
 use toolyard_runtime::{Runtime, Secrets, Tasks};
 use toolyard_store::Store;
 
@@ -20,6 +21,8 @@ pub(crate) struct App {
     pub(crate) signer: UrlSigner,
     /// What `${secret.NAME}` and `${env.NAME}` stand for.
     pub(crate) secrets: Secrets,
+    /// The door for addresses that are not the operator's.
+    pub(crate) guarded: Door,
     pub(crate) rates: Rates,
     pub(crate) sites: Sites,
     pub(crate) config: Config,

@@ -34,6 +34,7 @@ pub mod secrets;
 pub mod spaces;
 pub mod usage;
 pub mod waits;
+pub mod webhooks;
 
 pub use backend::sqlite::{back_up, lock_folder};
 pub use clock::{Clock, ManualClock, SystemClock};

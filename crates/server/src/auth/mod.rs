@@ -23,7 +23,7 @@ use toolyard_store::{Store, StoreError};
 pub(crate) use first_start::{KeyFileError, Made, ensure_keys, stored_secret};
 pub(crate) use jwt::JwtCheck;
 pub(crate) use master_key::ensure_master_key;
-pub(crate) use operator::{OperatorKeys, new_key};
+pub(crate) use operator::{OperatorKeys, new_key, new_signing_key};
 pub(crate) use signed::UrlSigner;
 
 use self::jwt::BadToken;

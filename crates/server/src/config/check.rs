@@ -3,7 +3,7 @@
 use toolyard_egress::{Opened, Target};
 use toolyard_protocol::{AgentName, SecretName, limits};
 
-use super::section::{AuthMode, Config, Mode};
+use super::section::{AuthMode, Config, Mode, Smtp, SmtpTls};
 
 /// The shortest HS256 secret: as long as its hash.
 const JWT_SECRET_BYTES: usize = 32;
@@ -45,6 +45,7 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
     if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
         return Err(bad("database_url", "must start with postgres:// (or be empty for SQLite)"));
     }
+    check_smtp(&config.smtp)?;
     check_keys(config)?;
     check_models(config)?;
     for origin in config.origins() {
@@ -77,6 +78,21 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         if value == 0 {
             return Err(bad(key, "must be at least 1"));
         }
+    }
+    Ok(())
+}
+
+fn check_smtp(smtp: &Smtp) -> Result<(), BadSetting> {
+    let Some(host) = &smtp.host else { return Ok(()) };
+    if smtp.from.as_ref().is_none_or(|from| !from.contains('@')) {
+        return Err(bad("smtp.from", "must be the sender's mail address"));
+    }
+    if smtp.user.is_some() == smtp.password.is_empty() {
+        return Err(bad("smtp", "user and password belong together"));
+    }
+    let here = ["localhost", "127.0.0.1", "::1"].contains(&host.as_str());
+    if smtp.tls == SmtpTls::None && !here {
+        return Err(bad("smtp.tls", "\"none\" is for a mail server on this machine only"));
     }
     Ok(())
 }

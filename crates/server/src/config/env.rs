@@ -35,6 +35,12 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_JWT_ISSUER", &["jwt", "issuer"], Form::Text),
     ("TOOLYARD_JWT_AUDIENCE", &["jwt", "audience"], Form::Text),
     ("TOOLYARD_JWT_AUTO_ENTITIES", &["jwt", "auto_entities"], Form::Flag),
+    ("TOOLYARD_SMTP_HOST", &["smtp", "host"], Form::Text),
+    ("TOOLYARD_SMTP_PORT", &["smtp", "port"], Form::Number),
+    ("TOOLYARD_SMTP_TLS", &["smtp", "tls"], Form::Text),
+    ("TOOLYARD_SMTP_USER", &["smtp", "user"], Form::Text),
+    ("TOOLYARD_SMTP_PASSWORD", &["smtp", "password"], Form::Text),
+    ("TOOLYARD_SMTP_FROM", &["smtp", "from"], Form::Text),
     ("TOOLYARD_PERMISSIONS_ASK_FROM", &["permissions", "ask_from"], Form::Text),
     ("TOOLYARD_LIMITS_BODY_BYTES", &["limits", "body_bytes"], Form::Number),
     ("TOOLYARD_LIMITS_CONVERSATION_BODY_BYTES", &["limits", "conversation_body_bytes"], Form::Number),
@@ -111,6 +117,7 @@ mod tests {
                 (_, Some("auth")) => "off",
                 (_, Some("format")) => "json",
                 (_, Some("ask_from")) => "low",
+                (_, Some("tls")) => "none",
                 (Form::Text | Form::List, _) => "x",
             };
             let mut table = Table::new();

@@ -40,6 +40,7 @@ pub(crate) struct Config {
     pub(crate) keys: Keys,
     pub(crate) jwt: Jwt,
     pub(crate) env: Env,
+    pub(crate) smtp: Smtp,
     pub(crate) permissions: Permissions,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
@@ -65,6 +66,7 @@ impl Default for Config {
             keys: Keys::default(),
             jwt: Jwt::default(),
             env: Env::default(),
+            smtp: Smtp::default(),
             permissions: Permissions::default(),
             limits: Limits::default(),
             log: Log::default(),
@@ -125,6 +127,37 @@ pub(crate) struct Keys {
 pub(crate) struct Env {
     /// Variables that agents of the tenant `default` may use as `${env.NAME}`.
     pub(crate) allow: Vec<String>,
+}
+
+/// The operator's mail server, for notifications by letter.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Smtp {
+    /// Missing means that no letters leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<String>,
+    /// Missing means 587, 465 with `tls`, 25 with `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) port: Option<u16>,
+    pub(crate) tls: SmtpTls,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<String>,
+    pub(crate) password: Hidden,
+    /// The sender: `Toolyard <toolyard@example.com>`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SmtpTls {
+    /// Encrypted after the greeting, and never without.
+    #[default]
+    Starttls,
+    /// Encrypted from the first byte.
+    Tls,
+    /// Not at all. Only for a server on this machine.
+    None,
 }
 
 /// How a browser's user proves who they are.

@@ -26,5 +26,6 @@ mod spaces;
 mod table;
 pub(crate) mod view;
 mod waits;
+mod webhooks;
 
 pub(crate) use dispatch::viewer;

@@ -6,7 +6,7 @@ use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
     agents, audit, clients, entities, files, grants, keys, members, messages, models, ops, results, runs,
-    secrets, spaces, waits,
+    secrets, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -278,6 +278,12 @@ fn outside_routes() -> Vec<Route> {
             .asks(&[LIMIT, ("after", "Continue after this name: the `next` of the page before.")])
             .gives::<secrets::SecretList>(200),
         delete("/api/secrets/{secret}", Access::Secret, "Forget a secret", secrets::delete),
+        post("/api/webhooks", Access::Secret, "Tell an address of runs", webhooks::create)
+            .takes::<webhooks::NewWebhook>(BodyKind::Json)
+            .gives::<webhooks::WebhookMade>(201),
+        get("/api/webhooks", Access::Secret, "List webhooks and how deliveries go", webhooks::list)
+            .gives::<webhooks::WebhookList>(200),
+        delete("/api/webhooks/{webhook}", Access::Secret, "Tell an address nothing more", webhooks::delete),
     ]
 }
 

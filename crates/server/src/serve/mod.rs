@@ -7,6 +7,7 @@ mod agents_dir;
 mod banner;
 mod logging;
 mod node;
+mod outside;
 pub(crate) mod presence;
 mod providers;
 mod signals;
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use toolyard_egress::{Door, Opened};
+use toolyard_egress::Door;
 use toolyard_runtime::{Registry, Runtime, Secrets, Tasks, Toolbox};
 use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
 
@@ -50,6 +51,8 @@ pub(crate) enum ServeError {
     Log(String),
     #[error("the network cannot be used: {0}")]
     Door(String),
+    #[error("smtp: {0}")]
+    Mail(String),
     #[error("metrics cannot be counted: {0}")]
     Meter(String),
 }
@@ -113,11 +116,12 @@ async fn assemble(
     let meter = Meter(meter::start().map_err(ServeError::Meter)?);
     let sealer = ensure_master_key(&config)?;
     warn_of_closed_secrets(&store, sealer.key_id()).await?;
-    let secrets = Secrets::new(store.clone(), sealer, &config.env.allow);
-    let opened = Opened::parse(&config.allow_private_network).map_err(ServeError::Door)?;
-    let guarded = Door::guarded(opened).map_err(|e| ServeError::Door(e.causes()))?;
-    let toolbox = Toolbox::default().with_requests(guarded, secrets.clone());
+    let secrets = Secrets::new(store.clone(), sealer.clone(), &config.env.allow);
+    let guarded = outside::guarded(&config)?;
+    let delivery = outside::delivery(&config, guarded.clone(), sealer)?;
+    let toolbox = Toolbox::default().with_requests(guarded.clone(), secrets.clone());
     let runtime = Runtime::start(store.clone(), registry, toolbox, settings).await?;
+    runtime.deliver_parcels(delivery);
     let door = Door::operator().map_err(|e| ServeError::Door(e.causes()))?;
     let jwt = JwtCheck::new(&config, made.jwt.expose(), &door).map_err(|e| ServeError::Door(e.causes()))?;
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
@@ -126,6 +130,7 @@ async fn assemble(
         runtime,
         auth: Auth::new(&config, operator, jwt),
         secrets,
+        guarded,
         signer: UrlSigner::new(made.jwt.expose()),
         rates: Rates::new(&config.limits),
         sites: Sites::new(&config.origins(), bound),

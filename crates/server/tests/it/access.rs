@@ -42,6 +42,8 @@ async fn ids(yard: &Yard) -> Vec<(&'static str, String)> {
     let file = crate::gateway::fine(file).await;
     let secret = gateway.secret(Method::PUT, "/api/secrets/OURS").json(&json!({"value": "x"}));
     let secret = crate::gateway::fine(secret).await;
+    let hook = json!({"url": "https://hooks.example/x", "events": ["run.failed"]});
+    let hook = gateway.post("/api/webhooks", hook).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     vec![
         ("{space}", yard.space.clone()),
@@ -52,6 +54,7 @@ async fn ids(yard: &Yard) -> Vec<(&'static str, String)> {
         ("{grant}", text(&grant["grant"]["id"])),
         ("{key}", text(&key["id"])),
         ("{secret}", text(&secret["name"])),
+        ("{webhook}", text(&hook["webhook"]["id"])),
         ("{file}", text(&file["file"]["id"])),
     ]
 }
