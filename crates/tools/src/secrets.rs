@@ -80,7 +80,7 @@ impl Secrets {
     /// The value of one reference.
     pub async fn read(&self, tenant: &TenantId, reference: &Reference) -> Result<SecretString, NoSecret> {
         match reference {
-            Reference::Env(name) => self.from_env(tenant, name, reference),
+            Reference::Env(name) => self.variable(tenant, name, reference),
             Reference::Secret(name) => {
                 let (asked, named) = (tenant.clone(), name.clone());
                 let found = self
@@ -100,7 +100,7 @@ impl Secrets {
 
     /// The environment is the operator's: another tenant could send it to
     /// itself by a tool of its own.
-    fn from_env(
+    fn variable(
         &self,
         tenant: &TenantId,
         name: &SecretName,

@@ -3,6 +3,7 @@
 
 mod door;
 mod guarded;
+mod mail;
 mod redirects;
 mod server;
 mod target;

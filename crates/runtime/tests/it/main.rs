@@ -8,6 +8,7 @@ mod endings;
 mod memory;
 mod messages;
 mod models;
+mod outbox;
 mod recovery;
 mod vendor;
 mod yard;

@@ -31,4 +31,5 @@ mod secrets;
 mod site;
 mod streams;
 mod tokens;
+mod webhooks;
 mod yard;
