@@ -274,6 +274,7 @@ impl Runtime {
                     let of = Of {
                         tenant: &row.tenant,
                         run: &row.id,
+                        root: &row.root,
                         space: row.space.as_ref(),
                         agent: Some(&row.agent),
                         trigger: row.triggered_by.as_ref(),

@@ -13,6 +13,8 @@ use toolyard_store::{StoreError, Tx};
 pub(crate) struct Of<'a> {
     pub(crate) tenant: &'a TenantId,
     pub(crate) run: &'a RunId,
+    /// The run that this one works for, or itself.
+    pub(crate) root: &'a RunId,
     pub(crate) space: Option<&'a SpaceId>,
     pub(crate) agent: Option<&'a AgentName>,
     pub(crate) trigger: Option<&'a EntityId>,
@@ -33,7 +35,8 @@ pub(crate) async fn announce(
         Some(Event::RunPaused(paused)) if !of.watched && wants_somebody(paused.reason) => {
             (Fact::Waiting { of: of.trigger }, "run.waiting", waiting(paused))
         }
-        Some(Event::RunFinished(end)) => match end.status {
+        // The end of a child is told to its parent.
+        Some(Event::RunFinished(end)) if of.run == of.root => match end.status {
             RunEnd::Completed => (Fact::Completed, "run.completed", finished(end)),
             RunEnd::Failed => (Fact::Failed, "run.failed", finished(end)),
             RunEnd::Canceled => return Ok(()),
@@ -44,6 +47,7 @@ pub(crate) async fn announce(
         "type": name,
         "createdAt": at,
         "runId": of.run,
+        "rootRunId": of.root,
         "smartSpaceId": of.space,
         "agent": of.agent,
         "data": data,

@@ -17,8 +17,8 @@ use toolyard_store::{Tx, blobs};
 
 use crate::agents::LoadedAgent;
 use crate::family::{self, End, Member};
-use crate::starting::Desk;
 use crate::outbox::announce::{Of, announce};
+use crate::starting::Desk;
 
 /// What the worker knows before an append.
 #[derive(Debug, Clone)]
@@ -194,6 +194,7 @@ impl Scribe {
         let of = Of {
             tenant: &self.tenant,
             run: &self.id,
+            root: created.map_or(&self.id, |c| &c.root),
             space,
             agent: created.map(|c| &c.agent),
             trigger: created.and_then(|c| c.trigger.as_ref()).map(|t| &t.entity),

@@ -206,7 +206,10 @@ mod tests {
     use serde_json::json;
     use toolyard_protocol::SecretName;
 
-    fn made(config: Value, args: &Value) -> Result<(String, Vec<(String, String)>, Option<String>), String> {
+    /// Address, headers and body.
+    type Sent = (String, Vec<(String, String)>, Option<String>);
+
+    fn made(config: Value, args: &Value) -> Result<Sent, String> {
         let request: Request = serde_json::from_value(config).unwrap();
         let key = Reference::Secret(SecretName::parse("K").unwrap());
         let values = Values::from([(key, SecretString::from("s3cret {{id}} ${secret.K}"))]);
