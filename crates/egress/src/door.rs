@@ -1,14 +1,20 @@
-//! One shared client behind one policy.
+//! Shared clients behind one policy.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::{Client, Method};
+use toolyard_protocol::limits;
 
 use crate::answer::Answer;
 use crate::error::EgressError;
+use crate::guard::{self, Leave, Opened};
 use crate::header::Header;
+use crate::hop;
+use crate::names::{self, Checked, LeadsInside, Lookup, Names, SystemNames};
 use crate::target::Target;
 
 /// How long a call may take to connect.
@@ -32,10 +38,24 @@ pub struct Patience {
 pub enum Verb {
     Get,
     Post,
+    Put,
+    Patch,
     Delete,
 }
 
-/// One request; a body is JSON.
+impl Verb {
+    fn method(self) -> Method {
+        match self {
+            Self::Get => Method::GET,
+            Self::Post => Method::POST,
+            Self::Put => Method::PUT,
+            Self::Patch => Method::PATCH,
+            Self::Delete => Method::DELETE,
+        }
+    }
+}
+
+/// One request; a body is JSON unless a header says otherwise.
 #[derive(Clone)]
 pub struct Letter<'a> {
     pub verb: Verb,
@@ -59,51 +79,208 @@ impl fmt::Debug for Letter<'_> {
     }
 }
 
+/// A whole answer.
+#[derive(Clone)]
+pub struct Whole {
+    pub status: u16,
+    /// The headers that are text; names are in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl fmt::Debug for Whole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Whole").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
 /// The door. Cheap to clone; all clones share their connections.
 #[derive(Clone)]
 pub struct Door {
-    client: reqwest::Client,
+    policy: Policy,
+}
+
+#[derive(Clone)]
+enum Policy {
+    Operator(Client),
+    Guarded(Arc<Guarded>),
+}
+
+/// Two clients that never share a connection: one looks at every address of a
+/// name before it connects, the other serves what the operator opened.
+struct Guarded {
+    public: Client,
+    open: Client,
+    opened: Opened,
+    names: Arc<dyn Names>,
 }
 
 impl fmt::Debug for Door {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Door(operator)")
+        f.write_str(match self.policy {
+            Policy::Operator(_) => "Door(operator)",
+            Policy::Guarded(_) => "Door(guarded)",
+        })
     }
 }
 
 impl Door {
     /// Opens to addresses that the operator configured.
     pub fn operator() -> Result<Self, EgressError> {
-        // A machine without CA certificates fails the first build: the roots
-        // inside the binary serve it.
-        let client = builder().build().or_else(|_| builder().tls_certs_only(bundled_roots()).build());
-        Ok(Self { client: client.map_err(EgressError::Unavailable)? })
+        Ok(Self { policy: Policy::Operator(build(builder)?) })
+    }
+
+    /// Opens to the public internet and to what the operator opened. For every
+    /// address that somebody else wrote.
+    pub fn guarded(opened: Opened) -> Result<Self, EgressError> {
+        Self::guarded_by(opened, Arc::new(SystemNames))
+    }
+
+    /// The same with another name service.
+    pub fn guarded_by(opened: Opened, names: Arc<dyn Names>) -> Result<Self, EgressError> {
+        let client = |public_only| {
+            let names = Arc::new(Checked { names: names.clone(), public_only });
+            build(move || builder().dns_resolver(names.clone()))
+        };
+        let guarded = Guarded { public: client(true)?, open: client(false)?, opened, names: names.clone() };
+        Ok(Self { policy: Policy::Guarded(Arc::new(guarded)) })
+    }
+
+    /// Reads an address for this door. Touches no network: a name is looked at
+    /// when it is used.
+    pub fn target(&self, text: &str) -> Result<Target, EgressError> {
+        match &self.policy {
+            Policy::Operator(_) => Target::parse(text),
+            Policy::Guarded(guarded) => guard::read(text, &guarded.opened),
+        }
+    }
+
+    /// Would this door open to the address? Asks the name service, so that
+    /// whoever stores an address can refuse it early. A name that is unknown
+    /// today passes: each request is checked again.
+    pub async fn is_allowed(&self, text: &str) -> Result<Target, EgressError> {
+        let target = self.target(text)?;
+        let Policy::Guarded(guarded) = &self.policy else { return Ok(target) };
+        let url = target.url();
+        if let (Leave::Public, Some(url::Host::Domain(name))) =
+            (guard::leave(&url, &guarded.opened)?, url.host())
+        {
+            let looked = tokio::time::timeout(CONNECT, names::public(guarded.names.as_ref(), name)).await;
+            if let Ok(Err(Lookup::Inside)) = looked {
+                return Err(EgressError::Inside);
+            }
+        }
+        Ok(target)
     }
 
     /// Sends and returns once the head of the answer is here, whatever its
-    /// status. Redirects are answers, not instructions.
+    /// status. To the operator's door a redirect is an answer; the guarded one
+    /// follows it and checks every hop.
     pub async fn send(&self, letter: Letter<'_>) -> Result<Answer, EgressError> {
-        let verb = match letter.verb {
-            Verb::Get => reqwest::Method::GET,
-            Verb::Post => reqwest::Method::POST,
-            Verb::Delete => reqwest::Method::DELETE,
+        let patience = letter.patience;
+        let sent = async {
+            match &self.policy {
+                Policy::Operator(client) => {
+                    let headers = head_of(&letter)?;
+                    let first = client.request(letter.verb.method(), letter.target.url()).headers(headers);
+                    let request = match letter.body {
+                        Some(body) => first.body(body),
+                        None => first,
+                    };
+                    request.send().await.map_err(unreachable)
+                }
+                Policy::Guarded(guarded) => guarded.follow(letter).await,
+            }
         };
-        let mut request = self
-            .client
-            .request(verb, letter.target.url())
-            .header(ACCEPT, HeaderValue::from_static(letter.accept));
-        for header in letter.headers {
-            request = request.header(header.name(), header.to_value()?);
-        }
-        if let Some(body) = letter.body {
-            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
-        }
-        match tokio::time::timeout(letter.patience.head, request.send()).await {
-            Err(_) => Err(EgressError::Timeout { after: letter.patience.head }),
-            Ok(Err(cause)) => Err(EgressError::Unreachable(cause.without_url())),
-            Ok(Ok(response)) => Ok(Answer::new(response, letter.patience)),
+        match tokio::time::timeout(patience.head, sent).await {
+            Err(_) => Err(EgressError::Timeout { after: patience.head }),
+            Ok(sent) => Ok(Answer::new(sent?, patience)),
         }
     }
+
+    /// Sends and reads all of the answer, within `total` from the first byte
+    /// to the last.
+    pub async fn ask(&self, letter: Letter<'_>, total: Duration) -> Result<Whole, EgressError> {
+        let asked = async {
+            let mut answer = self.send(letter).await?;
+            let body = answer.body.read_all().await?;
+            let headers = answer.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            Ok(Whole { status: answer.status, headers, body })
+        };
+        tokio::time::timeout(total, asked).await.unwrap_or(Err(EgressError::Timeout { after: total }))
+    }
+}
+
+impl Guarded {
+    async fn follow(&self, letter: Letter<'_>) -> Result<reqwest::Response, EgressError> {
+        let mut headers = head_of(&letter)?;
+        let (mut url, mut method, mut body) = (letter.target.url(), letter.verb.method(), letter.body);
+        let mut leave = guard::leave(&url, &self.opened)?;
+        for _ in 0..=limits::REDIRECTS {
+            let client = match leave {
+                Leave::Opened => &self.open,
+                Leave::Public => &self.public,
+            };
+            let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
+            if let Some(body) = &body {
+                request = request.body(body.clone());
+            }
+            let response = request.send().await.map_err(unreachable)?;
+            let location = response.headers().get(LOCATION).map(HeaderValue::as_bytes);
+            let Some(hop) = hop::next(&url, &method, response.status(), location, body.is_some())? else {
+                return Ok(response);
+            };
+            let to = guard::leave(&hop.url, &self.opened)?;
+            if !leave.may_lead_to(to) {
+                return Err(EgressError::Inside);
+            }
+            if !hop.keeps_body {
+                body = None;
+                headers.remove(CONTENT_TYPE);
+            }
+            if hop.stranger {
+                headers.clear();
+                headers.insert(ACCEPT, HeaderValue::from_static(letter.accept));
+            }
+            (url, method, leave) = (hop.url, hop.method, to);
+        }
+        Err(EgressError::Redirects { limit: limits::REDIRECTS })
+    }
+}
+
+/// The headers of a letter. The caller's own `accept` and `content-type` win.
+fn head_of(letter: &Letter<'_>) -> Result<HeaderMap, EgressError> {
+    let mut map = HeaderMap::new();
+    for header in letter.headers {
+        let name = HeaderName::from_bytes(header.name().as_bytes())
+            .map_err(|_| EgressError::Refused("a header's name has characters that it cannot carry"))?;
+        map.append(name, header.to_value()?);
+    }
+    if !map.contains_key(ACCEPT) {
+        map.insert(ACCEPT, HeaderValue::from_static(letter.accept));
+    }
+    if letter.body.is_some() && !map.contains_key(CONTENT_TYPE) {
+        map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    Ok(map)
+}
+
+fn unreachable(error: reqwest::Error) -> EgressError {
+    let mut cause = std::error::Error::source(&error);
+    while let Some(next) = cause {
+        if next.is::<LeadsInside>() {
+            return EgressError::Inside;
+        }
+        cause = next.source();
+    }
+    EgressError::Unreachable(error.without_url())
+}
+
+/// A machine without CA certificates fails the first build: the roots inside
+/// the binary serve it.
+fn build(make: impl Fn() -> reqwest::ClientBuilder) -> Result<Client, EgressError> {
+    let client = make().build().or_else(|_| make().tls_certs_only(bundled_roots()).build());
+    client.map_err(EgressError::Unavailable)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the door is the one place that builds HTTP clients")]

@@ -9,6 +9,13 @@ pub enum EgressError {
     /// The settings are wrong; a repeat will not help.
     #[error("{0}")]
     Refused(&'static str),
+    /// The address is inside a network that strangers' URLs must not reach.
+    #[error(
+        "the address is in a private or reserved network; the operator can open it with allow_private_network"
+    )]
+    Inside,
+    #[error("the address redirects more than {limit} times")]
+    Redirects { limit: usize },
     /// Nobody answered at the address; a repeat may help.
     #[error("the address cannot be reached")]
     Unreachable(#[source] reqwest::Error),

@@ -48,6 +48,16 @@ impl Target {
         self.url.origin().ascii_serialization()
     }
 
+    /// Does it name this machine by its own address?
+    pub fn is_loopback(&self) -> bool {
+        match self.url.host() {
+            Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+            Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+            Some(url::Host::Domain(name)) => name == "localhost",
+            None => false,
+        }
+    }
+
     /// All of it, for whoever signs requests. It may hold keys.
     pub fn exposed(&self) -> &str {
         self.url.as_str()

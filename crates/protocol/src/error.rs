@@ -55,6 +55,8 @@ codes! {
     StoreUnavailable = "store_unavailable", 503;
     StoreFull = "store_full", 503;
     ShuttingDown = "shutting_down", 503;
+    /// The keys of the tokens' issuer cannot be fetched.
+    IssuerUnavailable = "issuer_unavailable", 503;
     /// Reasons of a failed run.
     ModelFailed = "model_failed", 502;
     ModelStreamCut = "model_stream_cut", 502;

@@ -108,6 +108,8 @@ id!(/// A remembered permission.
     GrantId, "grt");
 id!(/// An uploaded file.
     FileId, "file");
+id!(/// An address that wants to hear of runs.
+    WebhookId, "whk");
 
 impl TenantId {
     /// The tenant of keys that come from the environment.

@@ -31,7 +31,7 @@ pub use event::Event;
 pub use guarded::Guarded;
 pub use hash::Hash;
 pub use ids::*;
-pub use name::{AgentName, ToolName};
+pub use name::{AgentName, SecretName, ToolName};
 pub use outcome::{OutcomeKind, ToolOutcome};
 pub use principal::{KeyKind, Principal, Viewer};
 pub use time::Timestamp;

@@ -96,6 +96,24 @@ pub const SANDBOX_QUEUE: usize = 4_096;
 pub const SANDBOX_PROCESS_CPU_SECONDS: u64 = 300;
 /// Resident memory after which a sandbox process is replaced.
 pub const SANDBOX_PROCESS_RESIDENT_BYTES: u64 = 48 << 20;
+/// Longest name of a secret.
+pub const SECRET_NAME: usize = 64;
+/// Bytes of a secret.
+pub const SECRET_BYTES: usize = 16 << 10;
+/// Secrets of one tenant.
+pub const SECRETS: usize = 1000;
+/// Longest time of a `request` tool.
+pub const REQUEST_MAX_MS: u64 = 10 * 60 * 1000;
+/// Bytes of an answer to a `request` tool.
+pub const REQUEST_ANSWER_BYTES: u64 = 4 << 20;
+/// Seconds after its last sign that a client counts as there.
+pub const PRESENCE_SECONDS: i64 = 60;
+/// Webhooks of one tenant.
+pub const WEBHOOKS: usize = 20;
+/// Times that a parcel of the outbox is tried before it is given up.
+pub const DELIVERY_ATTEMPTS: i64 = 15;
+/// Redirects that a guarded request follows.
+pub const REDIRECTS: usize = 3;
 
 /// What bounds one run. Pinned when the run is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

@@ -1,4 +1,4 @@
-//! Names that people choose: tools and agents. Parsed once, then trusted.
+//! Names that people choose: tools, agents, secrets. Parsed once, then trusted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +20,11 @@ pub enum BadName {
     Agent(String),
     #[error("Agent name {0:?} is reserved: {list} cannot be agent names", list = RESERVED.join(", "))]
     Reserved(String),
+    #[error(
+        "Invalid secret name {0:?}: start with a letter or _, then up to {max} letters, digits and underscores in all",
+        max = limits::SECRET_NAME
+    )]
+    Secret(String),
 }
 
 /// Words that are route segments of the A2A dialect.
@@ -68,6 +73,22 @@ name!(
     /// An agent's name: part of URLs on several dialects.
     AgentName
 );
+
+name!(
+    /// What `${secret.NAME}` and `${env.NAME}` call a secret.
+    SecretName
+);
+
+impl SecretName {
+    pub fn parse(text: &str) -> Result<Self, BadName> {
+        let fine = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if !starts || text.len() > limits::SECRET_NAME || !text.chars().all(fine) {
+            return Err(BadName::Secret(shown(text)));
+        }
+        Ok(Self(Arc::from(text)))
+    }
+}
 
 impl ToolName {
     /// Stands for the name of a call that the model gave none.

@@ -13,6 +13,7 @@ use toolyard_protocol::tool::{IfAbsent, ToolSpec, Toolset};
 use toolyard_protocol::{AgentName, ApiError, ErrorCode, Hash, TenantId, ToolName};
 use toolyard_schema::{Limits, ToolSchema};
 use toolyard_store::{StoreError, Tx, agents};
+use toolyard_tools::literal;
 
 /// One immutable version of an agent.
 #[derive(Debug)]
@@ -98,6 +99,23 @@ pub fn check_agent(config: &Value) -> Result<LoadedAgent, ApiError> {
     }
     let tools = load_tools(set).map_err(refused)?;
     Ok(LoadedAgent { hash: Hash::of_json(config), config: parsed, tools: Arc::new(tools), children })
+}
+
+/// Refuses keys that stand in a configuration as they are. For production.
+pub fn check_secret_fields(agent: &LoadedAgent) -> Result<(), ApiError> {
+    let tools = agent.tools.set.0.iter().enumerate();
+    let mut found = tools.filter_map(|(i, tool)| Some(format!("tools[{i}].{}", literal::in_tool(tool)?)));
+    let servers = agent.config.mcp.iter().flat_map(|mcp| mcp.servers.iter().enumerate());
+    let mut headers = servers.filter_map(|(i, server)| {
+        literal::in_map(server.headers.as_ref()?, &format!("mcp.servers[{i}].headers"))
+    });
+    let Some(path) = found.next().or_else(|| headers.next()) else { return Ok(()) };
+    Err(ApiError::new(
+        ErrorCode::InvalidConfig,
+        format!(
+            "Invalid agent config: {path}: in production a secret is ${{secret.NAME}} or ${{env.NAME}}, not the text itself"
+        ),
+    ))
 }
 
 pub(crate) fn load_tools(set: Toolset) -> Result<LoadedTools, String> {

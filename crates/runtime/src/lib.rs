@@ -13,6 +13,7 @@ mod create;
 mod facts;
 mod family;
 pub mod once;
+mod outbox;
 mod post;
 mod refused;
 mod runtime;
@@ -23,10 +24,11 @@ mod starting;
 mod tasks;
 mod worker;
 
-pub use agents::{LoadedAgent, check_agent};
+pub use agents::{LoadedAgent, check_agent, check_secret_fields};
 pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Respond, Triggered};
 pub use create::{CreatedRun, check_model};
 pub use facts::{AnswerIn, Caller, Remember, ResultIn, Submitted};
+pub use outbox::{Delivery, Retry};
 pub use refused::{Refused, store_error};
 pub use runtime::Runtime;
 pub use settings::Settings;
@@ -38,4 +40,6 @@ pub use toolyard_models::{
     BadProvider, BadRegistry, ModelError, ModelRecord, Price, ProviderKind, ProviderSettings, Providers,
     Registry, Wanted,
 };
+pub use toolyard_tools::sealer::{Closed, Purpose, Sealer};
+pub use toolyard_tools::secrets::{NoSecret, Secrets};
 pub use toolyard_tools::{Pictures, Toolbox};

@@ -17,6 +17,7 @@ use toolyard_tools::Toolbox;
 
 use crate::agents::Agents;
 use crate::family::{self, Member};
+use crate::outbox::announce::{Of, announce};
 use crate::scheduler;
 use crate::settings::Settings;
 use crate::slots::{Slot, Slots};
@@ -269,7 +270,17 @@ impl Runtime {
                         speaks: 0,
                     };
                     toolyard_store::waits::close_all(tx, &row).await?;
-                    log::append(tx, &append).await?;
+                    let done = log::append(tx, &append).await?;
+                    let of = Of {
+                        tenant: &row.tenant,
+                        run: &row.id,
+                        root: &row.root,
+                        space: row.space.as_ref(),
+                        agent: Some(&row.agent),
+                        trigger: row.triggered_by.as_ref(),
+                        watched: false,
+                    };
+                    announce(tx, of, append.events, done.seq, done.at).await?;
                     let (tenant, run, root, after) = (&row.tenant, &row.id, &row.root, row.last_seq);
                     let member = Member { tenant, run, root, above, after, events: append.events };
                     // Whoever wakes by it is queued.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
-use toolyard_runtime::{Runtime, Tasks};
+use toolyard_egress::Door;
+use toolyard_runtime::{Runtime, Secrets, Tasks};
 use toolyard_store::Store;
 
 use crate::auth::{Auth, UrlSigner};
@@ -18,6 +19,10 @@ pub(crate) struct App {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) auth: Auth,
     pub(crate) signer: UrlSigner,
+    /// What `${secret.NAME}` and `${env.NAME}` stand for.
+    pub(crate) secrets: Secrets,
+    /// The door for addresses that are not the operator's.
+    pub(crate) guarded: Door,
     pub(crate) rates: Rates,
     pub(crate) sites: Sites,
     pub(crate) config: Config,

@@ -139,6 +139,14 @@ impl Feed {
         self.hubs().spaces.entry(space.clone()).or_insert_with(Hub::new).join(seat)
     }
 
+    /// Does somebody on this node follow the run, or its space? Its worker
+    /// does not count.
+    pub fn has_readers(&self, run: &RunId, space: Option<&SpaceId>) -> bool {
+        let hubs = self.hubs();
+        let read = |hub: &Hub| hub.deltas.receiver_count() > 0;
+        hubs.runs.get(run).is_some_and(read) || space.and_then(|s| hubs.spaces.get(s)).is_some_and(read)
+    }
+
     /// Streams pieces of one run to whoever listens.
     pub fn deltas(&self, space: Option<&SpaceId>, deltas: Vec<Delta>) {
         let Some(run) = deltas.first().map(|delta| delta.run.clone()) else { return };

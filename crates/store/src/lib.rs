@@ -30,9 +30,11 @@ pub mod messages;
 pub mod nodes;
 pub mod outbox;
 pub mod runs;
+pub mod secrets;
 pub mod spaces;
 pub mod usage;
 pub mod waits;
+pub mod webhooks;
 
 pub use backend::sqlite::{back_up, lock_folder};
 pub use clock::{Clock, ManualClock, SystemClock};

@@ -7,8 +7,11 @@ use sqlx::{AssertSqlSafe, PgPool, Row as _};
 use crate::error::OpenError;
 
 /// The steps, in order. A step never changes once released.
-const STEPS: &[&str] =
-    &[include_str!("migrations/0001_spine.sql"), include_str!("migrations/0002_models.sql")];
+const STEPS: &[&str] = &[
+    include_str!("migrations/0001_spine.sql"),
+    include_str!("migrations/0002_models.sql"),
+    include_str!("migrations/0003_secrets.sql"),
+];
 
 /// The schema version of this release.
 pub fn known_version() -> i64 {

@@ -60,3 +60,21 @@ pub async fn delivered(tx: &mut Tx<'_>, tenant: &TenantId, id: &str) -> Result<(
     tx.exec("DELETE FROM outbox WHERE tenant = $1 AND id = $2", args![tenant.as_str(), id]).await?;
     Ok(())
 }
+
+/// Says when a parcel is tried again.
+pub async fn postpone(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    id: &str,
+    until: Timestamp,
+) -> Result<(), StoreError> {
+    tx.exec("UPDATE outbox SET due_at = $1 WHERE tenant = $2 AND id = $3", args![until, tenant.as_str(), id])
+        .await?;
+    Ok(())
+}
+
+/// When the next parcel is due, of all tenants.
+pub async fn next_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
+    let due = tx.one("SELECT MIN(due_at) FROM outbox", &[], |r| r.opt_time(0)).await?;
+    Ok(due.flatten())
+}

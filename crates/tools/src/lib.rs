@@ -9,17 +9,27 @@
 pub mod basic;
 pub mod compute;
 mod image;
+pub mod literal;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]
 mod recorder;
+pub mod request;
+pub mod sealer;
+pub mod secrets;
+pub mod template;
 pub mod waiting;
+
+use std::sync::Arc;
 
 pub use image::Pictures;
 use serde_json::Value;
+use toolyard_egress::Door;
 use toolyard_plugins::sandbox::Sandbox;
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{AgentName, CallId, EntityId, RunId, SpaceId, TenantId};
+
+use crate::secrets::Secrets;
 
 /// Where a call comes from (row G5).
 #[derive(Debug, Clone)]
@@ -58,9 +68,7 @@ pub fn available(execution: &Execution) -> Result<(), String> {
             None => Err(format!("Unknown prebuilt tool: {}", prebuilt.action)),
         },
         Execution::ImageGenerator(image) => image::check(image),
-        Execution::Request(_) => {
-            Err(format!("execution type {} is not available in this release", execution.type_name()))
-        }
+        Execution::Request(request) => request::check(request),
     }
 }
 
@@ -75,6 +83,10 @@ pub fn complete(spec: &mut ToolSpec) {
         && let Some(action) = prebuilt::find(&prebuilt.action)
     {
         prebuilt::complete(action, spec);
+    }
+    // The time of a request is the time of its tool.
+    if let Execution::Request(request) = &spec.execution {
+        spec.timeout_ms = spec.timeout_ms.or(request.timeout);
     }
 }
 
@@ -91,9 +103,24 @@ pub struct Toolbox {
     pub sandbox: Option<Sandbox>,
     /// For tools that paint.
     pub pictures: Option<Pictures>,
+    requests: Option<Arc<Requests>>,
+}
+
+/// What `request` tools need.
+#[derive(Debug)]
+struct Requests {
+    door: Door,
+    secrets: Secrets,
 }
 
 impl Toolbox {
+    /// Lets `request` tools out by this door.
+    #[must_use]
+    pub fn with_requests(mut self, door: Door, secrets: Secrets) -> Self {
+        self.requests = Some(Arc::new(Requests { door, secrets }));
+        self
+    }
+
     /// Runs a call to its end.
     pub async fn execute(
         &self,
@@ -120,10 +147,13 @@ impl Toolbox {
             Execution::Recorder(recorder) => recorder::execute(recorder, args, context).await,
             #[cfg(not(feature = "failpoints"))]
             Execution::Recorder(_) => Err(unavailable(spec, context)),
-            Execution::Waiting(_)
-            | Execution::Request(_)
-            | Execution::AiAgent(_)
-            | Execution::Prebuilt(_) => Err(unavailable(spec, context)),
+            Execution::Request(request) => match &self.requests {
+                Some(with) => request::execute(request, args, context, &with.door, &with.secrets).await,
+                None => Err(unavailable(spec, context)),
+            },
+            Execution::Waiting(_) | Execution::AiAgent(_) | Execution::Prebuilt(_) => {
+                Err(unavailable(spec, context))
+            }
         }
     }
 }

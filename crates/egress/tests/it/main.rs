@@ -2,4 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod door;
+mod guarded;
+mod mail;
+mod redirects;
+mod server;
 mod target;

@@ -23,6 +23,9 @@ pub(super) fn of_egress(error: EgressError) -> ModelError {
         EgressError::Refused(why) => {
             ModelError::Unreadable { detail: Detail::new(format!("settings: {why}")) }
         }
+        EgressError::Inside | EgressError::Redirects { .. } => {
+            ModelError::Unreadable { detail: Detail::new(format!("settings: {error}")) }
+        }
         EgressError::Unreachable(_) | EgressError::Broken(_) | EgressError::Unavailable(_) => {
             ModelError::Unreachable { detail: Detail::new(error.causes()) }
         }

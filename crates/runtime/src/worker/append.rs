@@ -144,6 +144,7 @@ impl Worker {
             run: self.run.clone(),
             agent: self.agent.as_ref().ok().cloned(),
             first_open_turn: self.first_open_turn,
+            watched: self.rt.store.feed().has_readers(&self.id, self.space().as_ref()),
         }
     }
 

@@ -17,6 +17,7 @@ use toolyard_store::{Tx, blobs};
 
 use crate::agents::LoadedAgent;
 use crate::family::{self, End, Member};
+use crate::outbox::announce::{Of, announce};
 use crate::starting::Desk;
 
 /// What the worker knows before an append.
@@ -34,6 +35,8 @@ pub(super) struct Scribe {
     pub(super) agent: Option<Arc<LoadedAgent>>,
     /// Turns before this one are stored as they stay.
     pub(super) first_open_turn: u32,
+    /// Somebody on this node follows the run.
+    pub(super) watched: bool,
 }
 
 /// All that one append writes.
@@ -188,6 +191,16 @@ impl Scribe {
         for (blob, bytes) in &draft.blobs {
             blobs::put(tx, &self.tenant, &blob.blob, bytes).await?;
         }
+        let of = Of {
+            tenant: &self.tenant,
+            run: &self.id,
+            root: created.map_or(&self.id, |c| &c.root),
+            space,
+            agent: created.map(|c| &c.agent),
+            trigger: created.and_then(|c| c.trigger.as_ref()).map(|t| &t.entity),
+            watched: self.watched,
+        };
+        announce(tx, of, &draft.events, done.seq, done.at).await?;
         Ok(done)
     }
 }

@@ -8,6 +8,7 @@ mod endings;
 mod memory;
 mod messages;
 mod models;
+mod outbox;
 mod picks;
 mod recovery;
 mod vendor;

@@ -32,6 +32,8 @@ pub(crate) struct Made {
 pub(crate) enum KeyFileError {
     #[error("{file} cannot be used: {why}")]
     File { file: String, why: String },
+    #[error("{0}: {1}")]
+    Setting(&'static str, &'static str),
     #[error("{0}")]
     Random(String),
 }
@@ -66,7 +68,7 @@ pub(crate) fn stored_secret(config: &Config) -> Option<secrecy::SecretString> {
     Some(kept.secret_key.into())
 }
 
-fn fault(file: &Path, why: impl ToString) -> KeyFileError {
+pub(super) fn fault(file: &Path, why: impl ToString) -> KeyFileError {
     KeyFileError::File { file: file.display().to_string(), why: why.to_string() }
 }
 
@@ -90,9 +92,9 @@ fn make(file: &Path) -> Result<KeyFile, KeyFileError> {
 }
 
 /// Nobody else may read it from the first byte on, and a crash leaves no half file.
-fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
+pub(super) fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write as _;
-    let part = file.with_extension("json.new");
+    let part = file.with_extension("new");
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]

@@ -1,5 +1,6 @@
-//! Checks a user's token (row X9): HS256 and nothing else, with one error text
-//! for whatever is wrong with it.
+//! Checks a user's token (row X9), with one error text for whatever is wrong
+//! with it. Either the gateway's own secret signs tokens (HS256), or the keys
+//! of a foreign issuer do (RS256, ES256, EdDSA); never both.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,8 +11,10 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use toolyard_egress::{Door, EgressError, Target};
 use toolyard_protocol::{TenantId, limits};
 
+use super::jwks::{Jwks, NoKey, name_of};
 use crate::config::Config;
 
 /// Clocks differ by this much.
@@ -30,6 +33,9 @@ pub(crate) enum BadToken {
     Invalid,
     #[error("JWT missing claim: {0}")]
     MissingClaim(String),
+    /// Nobody can say whether it is genuine.
+    #[error("The issuer of the tokens cannot be reached. Try again later.")]
+    IssuerAway,
 }
 
 /// Whom a token speaks for.
@@ -39,8 +45,14 @@ pub(crate) struct User {
     pub(crate) name: Option<String>,
 }
 
+/// Whose signature counts.
+enum Signer {
+    Own(DecodingKey),
+    Issuer(Jwks),
+}
+
 pub(crate) struct JwtCheck {
-    key: DecodingKey,
+    signer: Signer,
     validation: Validation,
     entity_claim: String,
     tenant_claim: Option<String>,
@@ -48,12 +60,20 @@ pub(crate) struct JwtCheck {
 
 impl fmt::Debug for JwtCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JwtCheck(HS256)")
+        match &self.signer {
+            Signer::Own(_) => f.write_str("JwtCheck(HS256)"),
+            Signer::Issuer(keys) => write!(f, "JwtCheck({keys:?})"),
+        }
     }
 }
 
 impl JwtCheck {
-    pub(crate) fn new(config: &Config, secret: &str) -> Self {
+    /// With an issuer configured, the secret checks no token.
+    pub(crate) fn new(config: &Config, secret: &str, door: &Door) -> Result<Self, EgressError> {
+        let signer = match &config.jwt.jwks_url {
+            Some(url) => Signer::Issuer(Jwks::new(door.clone(), Target::parse(url)?)),
+            None => Signer::Own(DecodingKey::from_secret(secret.as_bytes())),
+        };
         let mut validation = Validation::new(Algorithm::HS256);
         validation.leeway = LEEWAY_SECONDS;
         validation.validate_nbf = true;
@@ -69,22 +89,34 @@ impl JwtCheck {
             required.push("aud");
         }
         validation.set_required_spec_claims(&required);
-        Self {
-            key: DecodingKey::from_secret(secret.as_bytes()),
+        Ok(Self {
+            signer,
             validation,
             entity_claim: config.jwt.entity_claim.clone(),
             tenant_claim: config.jwt.tenant_claim.clone(),
-        }
+        })
     }
 
     /// The user, if the token is genuine, in time and of this tenant.
-    pub(crate) fn check(&self, token: &str, tenant: &TenantId) -> Result<User, BadToken> {
+    pub(crate) async fn check(&self, token: &str, tenant: &TenantId) -> Result<User, BadToken> {
         if token.len() > TOKEN_BYTES {
             return Err(BadToken::Invalid);
         }
-        check_head(token)?;
-        let decoded = jsonwebtoken::decode::<Claims>(token, &self.key, &self.validation);
-        let Claims(claims) = decoded.map_err(|_| BadToken::Invalid)?.claims;
+        let head = read_head(token)?;
+        let Claims(claims) = match &self.signer {
+            Signer::Own(key) => self.decode(token, &head, Algorithm::HS256, key)?,
+            Signer::Issuer(keys) => {
+                // A token that no key of the issuer could have signed makes nobody fetch keys.
+                if !["RS256", "ES256", "EdDSA"].contains(&head.algorithm.as_str()) {
+                    return Err(BadToken::Invalid);
+                }
+                let key = keys.key(head.kid.as_deref()).await.map_err(|e| match e {
+                    NoKey::Unknown => BadToken::Invalid,
+                    NoKey::Away => BadToken::IssuerAway,
+                })?;
+                self.decode(token, &head, key.algorithm, &key.key)?
+            }
+        };
         check_times(&claims)?;
         self.check_tenant(&claims, tenant)?;
         let subject = match claims.get(&self.entity_claim) {
@@ -101,6 +133,23 @@ impl JwtCheck {
         Ok(User { subject: subject.clone(), name })
     }
 
+    /// The claims, if this key signed them by its own algorithm.
+    fn decode(
+        &self,
+        token: &str,
+        head: &Head,
+        algorithm: Algorithm,
+        key: &DecodingKey,
+    ) -> Result<Claims, BadToken> {
+        if head.algorithm != name_of(algorithm) {
+            return Err(BadToken::Invalid);
+        }
+        let mut validation = self.validation.clone();
+        validation.algorithms = vec![algorithm];
+        let decoded = jsonwebtoken::decode::<Claims>(token, key, &validation);
+        Ok(decoded.map_err(|_| BadToken::Invalid)?.claims)
+    }
+
     /// All tenants share the secret, so a token says which one it is for. Only
     /// the tenant `default` takes tokens that say nothing.
     fn check_tenant(&self, claims: &BTreeMap<String, Value>, tenant: &TenantId) -> Result<(), BadToken> {
@@ -114,14 +163,28 @@ impl JwtCheck {
     }
 }
 
-/// The head is plain: HS256, and no field that wants to be understood.
-fn check_head(token: &str) -> Result<(), BadToken> {
+/// What the head of a token says.
+struct Head {
+    algorithm: String,
+    kid: Option<String>,
+}
+
+/// The head is plain: an algorithm, and no field that wants to be understood.
+fn read_head(token: &str) -> Result<Head, BadToken> {
     let head = token.split('.').next().unwrap_or_default();
     let bytes = URL_SAFE_NO_PAD.decode(head).map_err(|_| BadToken::Invalid)?;
     let Claims(head) = serde_json::from_slice(&bytes).map_err(|_| BadToken::Invalid)?;
-    let fine = head.get("alg") == Some(&Value::from("HS256"))
-        && ["crit", "b64", "jku", "jwk", "x5u", "x5c", "zip", "enc"].iter().all(|f| !head.contains_key(*f));
-    if fine { Ok(()) } else { Err(BadToken::Invalid) }
+    let plain =
+        ["crit", "b64", "jku", "jwk", "x5u", "x5c", "zip", "enc"].iter().all(|f| !head.contains_key(*f));
+    let kid = match head.get("kid") {
+        None => None,
+        Some(Value::String(kid)) if kid.len() <= limits::LABEL_CHARS => Some(kid.clone()),
+        Some(_) => return Err(BadToken::Invalid),
+    };
+    match head.get("alg") {
+        Some(Value::String(algorithm)) if plain => Ok(Head { algorithm: algorithm.clone(), kid }),
+        _ => Err(BadToken::Invalid),
+    }
 }
 
 /// Times are whole seconds. Libraries read other forms each in their own way.

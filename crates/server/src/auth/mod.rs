@@ -5,7 +5,9 @@
 //! so a revocation holds within a second.
 
 mod first_start;
+mod jwks;
 mod jwt;
+mod master_key;
 mod operator;
 mod signed;
 
@@ -20,9 +22,11 @@ use toolyard_store::{Store, StoreError};
 
 pub(crate) use first_start::{KeyFileError, Made, ensure_keys, stored_secret};
 pub(crate) use jwt::JwtCheck;
-pub(crate) use operator::{OperatorKeys, new_key};
+pub(crate) use master_key::ensure_master_key;
+pub(crate) use operator::{OperatorKeys, new_key, new_signing_key};
 pub(crate) use signed::UrlSigner;
 
+use self::jwt::BadToken;
 use crate::config::{AuthMode, Config};
 use crate::http::Refusal;
 
@@ -145,7 +149,10 @@ impl Auth {
         (tenant, key): (TenantId, KeyId),
         token: &str,
     ) -> Result<Principal, Refusal> {
-        let user = self.jwt.check(token, &tenant).map_err(|e| unauthorized(e.to_string()))?;
+        let user = self.jwt.check(token, &tenant).await.map_err(|e| match e {
+            BadToken::Invalid | BadToken::MissingClaim(_) => unauthorized(e.to_string()),
+            BadToken::IssuerAway => Refusal::new(ErrorCode::IssuerUnavailable, e.to_string()),
+        })?;
         let known = (tenant.clone(), user.subject.clone());
         let entity = match self.users.get(&known) {
             Some(entity) => entity,

@@ -55,6 +55,11 @@ pub(crate) fn new_key(kind: KeyKind) -> Result<String, String> {
     random().map(|text| format!("{prefix}_{text}"))
 }
 
+/// Signs what a webhook gets.
+pub(crate) fn new_signing_key() -> Result<String, String> {
+    random().map(|text| format!("whsec_{text}"))
+}
+
 pub(super) fn random() -> Result<String, String> {
     let mut bytes = [0_u8; 32];
     aws_lc_rs::rand::fill(&mut bytes).map_err(|_| "this machine gives no random numbers".to_owned())?;

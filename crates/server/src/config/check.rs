@@ -1,8 +1,9 @@
 //! Settings that are well written but cannot work, refused at the start.
 
-use toolyard_protocol::{AgentName, limits};
+use toolyard_egress::{Opened, Target};
+use toolyard_protocol::{AgentName, SecretName, limits};
 
-use super::section::{AuthMode, Config, Mode};
+use super::section::{AuthMode, Config, Mode, Smtp, SmtpTls};
 
 /// The shortest HS256 secret: as long as its hash.
 const JWT_SECRET_BYTES: usize = 32;
@@ -32,13 +33,19 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
             return Err(bad("auth", "\"off\" is not allowed in production mode"));
         }
     }
-    if config.jwt.jwks_url.is_some() {
-        return Err(bad("jwt.jwks_url", "is not supported yet; use jwt.secret (HS256)"));
+    if let Some(url) = &config.jwt.jwks_url {
+        check_issuer(url)?;
+    }
+    Opened::parse(&config.allow_private_network).map_err(|why| bad("allow_private_network", why))?;
+    for name in &config.env.allow {
+        SecretName::parse(name)
+            .map_err(|_| bad("env.allow", format!("{name:?} is not the name of a variable")))?;
     }
     let url = config.database_url.expose();
     if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
         return Err(bad("database_url", "must start with postgres:// (or be empty for SQLite)"));
     }
+    check_smtp(&config.smtp)?;
     check_keys(config)?;
     check_models(config)?;
     for origin in config.origins() {
@@ -71,6 +78,30 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         if value == 0 {
             return Err(bad(key, "must be at least 1"));
         }
+    }
+    Ok(())
+}
+
+fn check_smtp(smtp: &Smtp) -> Result<(), BadSetting> {
+    let Some(host) = &smtp.host else { return Ok(()) };
+    if smtp.from.as_ref().is_none_or(|from| !from.contains('@')) {
+        return Err(bad("smtp.from", "must be the sender's mail address"));
+    }
+    if smtp.user.is_some() == smtp.password.is_empty() {
+        return Err(bad("smtp", "user and password belong together"));
+    }
+    let here = ["localhost", "127.0.0.1", "::1"].contains(&host.as_str());
+    if smtp.tls == SmtpTls::None && !here {
+        return Err(bad("smtp.tls", "\"none\" is for a mail server on this machine only"));
+    }
+    Ok(())
+}
+
+/// Whoever can change the keys on their way is every user.
+fn check_issuer(url: &str) -> Result<(), BadSetting> {
+    let target = Target::parse(url).map_err(|e| bad("jwt.jwks_url", e.to_string()))?;
+    if target.origin().starts_with("http://") && !target.is_loopback() {
+        return Err(bad("jwt.jwks_url", "must start with https:// (http:// is for a loopback address only)"));
     }
     Ok(())
 }

@@ -108,9 +108,18 @@ mod tests {
     }
 
     #[test]
-    fn jwks_is_refused_until_the_guarded_door_exists() {
-        let asked = with(&[("TOOLYARD_JWT_JWKS_URL", "https://issuer.example/jwks")]);
-        assert!(asked.unwrap_err().to_string().starts_with("jwt.jwks_url"));
+    fn x9_the_keys_of_an_issuer_come_by_https_or_from_this_machine() {
+        let with_url = |url: &'static str| {
+            let read = move |name: &str| (name == "TOOLYARD_JWT_JWKS_URL").then(|| url.to_owned());
+            load_with(&Flags::default(), read)
+        };
+        for fine in ["https://issuer.example/jwks", "http://127.0.0.1:9/jwks", "http://[::1]/jwks"] {
+            assert!(with_url(fine).is_ok(), "{fine}");
+        }
+        for bad in ["http://issuer.example/jwks", "file:///keys", "issuer.example", ""] {
+            let said = with_url(bad).unwrap_err().to_string();
+            assert!(said.starts_with("jwt.jwks_url: "), "{bad}: {said}");
+        }
     }
 
     #[test]
@@ -120,6 +129,7 @@ mod tests {
             ("TOOLYARD_PUBLIC_KEY", "canary-public-key"),
             ("TOOLYARD_JWT_SECRET", "canary-jwt-secret-of-32-characters"),
             ("TOOLYARD_DATABASE_URL", "postgres://u:canary@h/d"),
+            ("TOOLYARD_MASTER_KEY", "canary-master-key"),
         ])
         .unwrap();
         let shown = format!("{} {config:?}", print(&config));

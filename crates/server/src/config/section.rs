@@ -32,10 +32,15 @@ pub(crate) struct Config {
     /// every local page in development and none in production.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allowed_origins: Option<Vec<String>>,
+    /// Hosts inside private networks that tools and webhooks may reach, as
+    /// `host` or `host:port`.
+    pub(crate) allow_private_network: Vec<String>,
     /// Seconds that running work may take to end after a stop signal.
     pub(crate) drain_seconds: u64,
     pub(crate) keys: Keys,
     pub(crate) jwt: Jwt,
+    pub(crate) env: Env,
+    pub(crate) smtp: Smtp,
     pub(crate) permissions: Permissions,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
@@ -56,9 +61,12 @@ impl Default for Config {
             auth: AuthMode::default(),
             default_agent: "assistant".to_owned(),
             allowed_origins: None,
+            allow_private_network: Vec::new(),
             drain_seconds: 8,
             keys: Keys::default(),
             jwt: Jwt::default(),
+            env: Env::default(),
+            smtp: Smtp::default(),
             permissions: Permissions::default(),
             limits: Limits::default(),
             log: Log::default(),
@@ -108,14 +116,58 @@ pub(crate) enum AuthMode {
 pub(crate) struct Keys {
     pub(crate) secret: Hidden,
     pub(crate) public: Hidden,
+    /// Closes stored secrets: 32 random bytes as base64 or hexadecimal text.
+    /// Missing means `<data>/master.key`, which is made at the first start.
+    pub(crate) master: Hidden,
+}
+
+/// The environment, as far as agents see it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Env {
+    /// Variables that agents of the tenant `default` may use as `${env.NAME}`.
+    pub(crate) allow: Vec<String>,
+}
+
+/// The operator's mail server, for notifications by letter.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Smtp {
+    /// Missing means that no letters leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<String>,
+    /// Missing means 587, 465 with `tls`, 25 with `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) port: Option<u16>,
+    pub(crate) tls: SmtpTls,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<String>,
+    pub(crate) password: Hidden,
+    /// The sender: `Toolyard <toolyard@example.com>`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SmtpTls {
+    /// Encrypted after the greeting, and never without.
+    #[default]
+    Starttls,
+    /// Encrypted from the first byte.
+    Tls,
+    /// Not at all. Only for a server on this machine.
+    None,
 }
 
 /// How a browser's user proves who they are.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Jwt {
-    /// The HS256 secret.
+    /// The HS256 secret. It also signs the addresses of files.
     pub(crate) secret: Hidden,
+    /// Where the keys of a foreign issuer are (RS256, ES256, EdDSA). Tokens by
+    /// the secret are then refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) jwks_url: Option<String>,
     /// The claim that names the user; it is matched to an entity's externalId.

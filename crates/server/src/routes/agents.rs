@@ -5,12 +5,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_protocol::{AgentId, AgentName, Hash, Timestamp};
-use toolyard_runtime::check_agent;
+use toolyard_runtime::{check_agent, check_secret_fields};
 use toolyard_store::agents::{self, Agent, Upserted};
 use toolyard_store::{StoreError, audit};
 
 use super::call::{Call, Made};
 use super::{answer, page};
+use crate::config::Mode;
 use crate::http::Refusal;
 
 /// An agent to store.
@@ -77,6 +78,9 @@ pub(super) async fn put(call: Call) -> Result<Response, Refusal> {
     }
     let checked = check_agent(&config)?;
     call.app.runtime.check_agents_model(&checked)?;
+    if call.app.config.mode == Mode::Production {
+        check_secret_fields(&checked)?;
+    }
     let name = checked.config.agent.name;
     let (tenant, actor) = (call.tenant().clone(), call.actor());
     call.once(move |tx| {

@@ -21,10 +21,12 @@ mod results;
 mod route;
 pub(crate) mod router;
 mod runs;
+mod secrets;
 mod selection;
 mod spaces;
 mod table;
 pub(crate) mod view;
 mod waits;
+mod webhooks;
 
 pub(crate) use dispatch::viewer;

@@ -6,7 +6,7 @@ use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
     agents, audit, clients, entities, files, grants, keys, members, messages, models, ops, results, runs,
-    selection, spaces, waits,
+    secrets, selection, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -19,6 +19,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(run_routes());
     table.extend(wait_routes());
     table.extend(permission_routes());
+    table.extend(outside_routes());
     table.extend(file_and_client_routes());
     table
 }
@@ -281,6 +282,24 @@ fn permission_routes() -> Vec<Route> {
             .gives::<keys::KeyList>(200),
         delete("/api/keys/{key}", Access::Secret, "Revoke a key", keys::revoke)
             .asks(&[("tenant", "The tenant of the key, for the operator's key.")]),
+    ]
+}
+
+fn outside_routes() -> Vec<Route> {
+    vec![
+        put("/api/secrets/{secret}", Access::Secret, "Keep a secret, or another value of it", secrets::put)
+            .takes::<secrets::PutSecret>(BodyKind::Json)
+            .gives::<secrets::SecretPut>(200),
+        get("/api/secrets", Access::Secret, "List the names of secrets", secrets::list)
+            .asks(&[LIMIT, ("after", "Continue after this name: the `next` of the page before.")])
+            .gives::<secrets::SecretList>(200),
+        delete("/api/secrets/{secret}", Access::Secret, "Forget a secret", secrets::delete),
+        post("/api/webhooks", Access::Secret, "Tell an address of runs", webhooks::create)
+            .takes::<webhooks::NewWebhook>(BodyKind::Json)
+            .gives::<webhooks::WebhookMade>(201),
+        get("/api/webhooks", Access::Secret, "List webhooks and how deliveries go", webhooks::list)
+            .gives::<webhooks::WebhookList>(200),
+        delete("/api/webhooks/{webhook}", Access::Secret, "Tell an address nothing more", webhooks::delete),
     ]
 }
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use toolyard_protocol::TenantId;
-use toolyard_runtime::check_agent;
+use toolyard_runtime::{check_agent, check_secret_fields};
 use toolyard_store::agents::{self, Upserted};
 use toolyard_store::{StoreError, audit};
 
 use crate::app::App;
+use crate::config::Mode;
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -70,6 +71,9 @@ async fn store(app: &App, file: &Path) -> Result<Option<(String, Upserted)>, Str
     let text = std::fs::read_to_string(file).map_err(|e| e.to_string())?;
     let config: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
     let checked = check_agent(&config).map_err(|e| e.message)?;
+    if app.config.mode == Mode::Production {
+        check_secret_fields(&checked).map_err(|e| e.message)?;
+    }
     if let Err(why) = app.runtime.check_agents_model(&checked) {
         // Another node, or a later configuration, may have it.
         tracing::warn!(agent = %checked.config.agent.name, %why, "this agent cannot run here yet");

@@ -7,6 +7,7 @@ mod agents_dir;
 mod banner;
 mod logging;
 mod node;
+mod outside;
 pub(crate) mod presence;
 mod providers;
 mod signals;
@@ -17,12 +18,15 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use toolyard_egress::Door;
 use toolyard_plugins::sandbox::{Sandbox, Settings as SandboxSettings};
-use toolyard_runtime::{Pictures, Registry, Runtime, Tasks, Toolbox};
+use toolyard_runtime::{Pictures, Registry, Runtime, Secrets, Tasks, Toolbox};
 use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
 
 use crate::app::{App, Meter};
-use crate::auth::{Auth, JwtCheck, KeyFileError, Made, OperatorKeys, UrlSigner, ensure_keys};
+use crate::auth::{
+    Auth, JwtCheck, KeyFileError, Made, OperatorKeys, UrlSigner, ensure_keys, ensure_master_key,
+};
 use crate::config::Config;
 use crate::http::rate::Rates;
 use crate::http::site::Sites;
@@ -46,6 +50,10 @@ pub(crate) enum ServeError {
     Provider(String),
     #[error("log.level: {0}")]
     Log(String),
+    #[error("the network cannot be used: {0}")]
+    Door(String),
+    #[error("smtp: {0}")]
+    Mail(String),
     #[error("metrics cannot be counted: {0}")]
     Meter(String),
 }
@@ -107,18 +115,26 @@ async fn assemble(
     let settings = node::settings(&config)
         .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
     let meter = Meter(meter::start().map_err(ServeError::Meter)?);
+    let sealer = ensure_master_key(&config)?;
+    warn_of_closed_secrets(&store, sealer.key_id()).await?;
+    let secrets = Secrets::new(store.clone(), sealer.clone(), &config.env.allow);
+    let guarded = outside::guarded(&config)?;
+    let delivery = outside::delivery(&config, guarded.clone(), sealer)?;
+    let mut toolbox = Toolbox::default().with_requests(guarded.clone(), secrets.clone());
     // Its processes start with the first call that needs one.
-    let toolbox = Toolbox {
-        sandbox: Some(Sandbox::new(SandboxSettings::this_program())),
-        pictures: Some(Pictures { providers: registry.providers().clone(), store: store.clone() }),
-    };
+    toolbox.sandbox = Some(Sandbox::new(SandboxSettings::this_program()));
+    toolbox.pictures = Some(Pictures { providers: registry.providers().clone(), store: store.clone() });
     let runtime = Runtime::start(store.clone(), registry, toolbox, settings).await?;
-    let jwt = JwtCheck::new(&config, made.jwt.expose());
+    runtime.deliver_parcels(delivery);
+    let door = Door::operator().map_err(|e| ServeError::Door(e.causes()))?;
+    let jwt = JwtCheck::new(&config, made.jwt.expose(), &door).map_err(|e| ServeError::Door(e.causes()))?;
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
     Ok(Arc::new(App {
         store,
         runtime,
         auth: Auth::new(&config, operator, jwt),
+        secrets,
+        guarded,
         signer: UrlSigner::new(made.jwt.expose()),
         rates: Rates::new(&config.limits),
         sites: Sites::new(&config.origins(), bound),
@@ -127,6 +143,21 @@ async fn assemble(
         shutdown: CancellationToken::new(),
         config,
     }))
+}
+
+/// A lost or another node's master key is better told now than by a tool.
+async fn warn_of_closed_secrets(store: &Store, key_id: &str) -> Result<(), StoreError> {
+    let id = key_id.to_owned();
+    let closed = store
+        .read(move |tx| Box::pin(async move { toolyard_store::secrets::closed_by_others(tx, &id).await }))
+        .await?;
+    if closed > 0 {
+        tracing::warn!(
+            secrets = closed,
+            "some secrets were stored with another master key and cannot be read; set TOOLYARD_MASTER_KEY to the same key on every node"
+        );
+    }
+    Ok(())
 }
 
 /// Streams end at once, requests and runs get their time, the rest is handed back.

@@ -41,7 +41,7 @@ async fn a_gateway_that_cannot_start_says_why_in_one_sentence() {
     assert!(down.contains("database") && !down.contains("canary"), "{down}");
     let level = refused(&Folder::new(), &[("TOOLYARD_LOG_LEVEL", "toolyard=loud=very")]);
     assert!(level.contains("log.level"), "{level}");
-    let jwks = refused(&Folder::new(), &[("TOOLYARD_JWT_JWKS_URL", "https://issuer.example/keys")]);
+    let jwks = refused(&Folder::new(), &[("TOOLYARD_JWT_JWKS_URL", "http://issuer.example/keys")]);
     assert!(jwks.contains("jwt.jwks_url"), "{jwks}");
 }
 

@@ -1,12 +1,16 @@
 //! What hangs on a tenant: keys, grants, clients, blobs, files, audit, outbox.
 
 use serde_json::json;
-use toolyard_protocol::{ClientId, EntityId, FileId, GrantId, Hash, KeyId, KeyKind, TenantId, Timestamp};
+use toolyard_protocol::{
+    ClientId, EntityId, FileId, GrantId, Hash, KeyId, KeyKind, SecretName, TenantId, Timestamp, WebhookId,
+};
 use toolyard_store::blobs::{self, FileRow};
 use toolyard_store::clients::{self, Client};
 use toolyard_store::grants::{self, GrantRow};
 use toolyard_store::keys::{self, Key};
 use toolyard_store::outbox::{self, Parcel};
+use toolyard_store::secrets::{self, Sealed};
+use toolyard_store::webhooks::{self, Attempt, Fact, Wanted, Webhook};
 use toolyard_store::{StoreError, audit};
 
 use crate::cast;
@@ -243,4 +247,121 @@ pub(crate) async fn a_parcel_of_a_failed_transaction_is_never_taken(home: &Home)
         outbox::take(tx, now, 10).await
     });
     assert_eq!(taken, []);
+}
+
+pub(crate) async fn a_secret_is_replaced_listed_without_its_value_and_removed(home: &Home) {
+    let (tenant, other) = (cast::tenant(), cast::other_tenant());
+    let name = |text: &str| SecretName::parse(text).unwrap();
+    let sealed = |text: &str| Sealed { bytes: text.as_bytes().to_vec(), key_id: "k1".to_owned() };
+    let put = async |n: &str, value: &str| {
+        let (name, sealed) = (name(n), sealed(value));
+        tx!(home, write, [tenant, name, sealed], |tx| secrets::put(tx, &tenant, &name, &sealed).await)
+    };
+    let get = async |tenant: &TenantId, n: &str| {
+        let name = name(n);
+        tx!(home, read, [tenant, name], |tx| secrets::get(tx, &tenant, &name).await)
+    };
+    assert!(put("B", "one").await);
+    assert!(put("A", "two").await);
+    assert!(!put("B", "three").await, "the name is there already");
+    assert_eq!(get(&tenant, "B").await, Some(sealed("three")));
+    assert_eq!(get(&other, "B").await, None);
+    assert_eq!(get(&tenant, "C").await, None);
+    let page = async |tenant: &TenantId, after: Option<&'static str>| {
+        let listed = tx!(home, read, [tenant], |tx| secrets::list(tx, &tenant, after, 10).await);
+        listed.into_iter().map(|l| l.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(page(&tenant, None).await, ["A", "B"]);
+    assert_eq!(page(&tenant, Some("A")).await, ["B"]);
+    assert_eq!(page(&other, None).await, Vec::<String>::new());
+    let (count, foreign, own) = tx!(home, read, [tenant], |tx| Ok((
+        secrets::count(tx, &tenant).await?,
+        secrets::closed_by_others(tx, "k2").await?,
+        secrets::closed_by_others(tx, "k1").await?
+    )));
+    assert_eq!((count, foreign, own), (2, 2, 0));
+    let delete = async |tenant: &TenantId| {
+        let name = name("B");
+        tx!(home, write, [tenant, name], |tx| secrets::delete(tx, &tenant, &name).await)
+    };
+    assert!(!delete(&other).await);
+    assert!(delete(&tenant).await);
+    assert!(!delete(&tenant).await);
+    assert_eq!(page(&tenant, None).await, ["A"]);
+}
+
+pub(crate) async fn a_fact_makes_one_parcel_for_each_webhook_that_wants_it(home: &Home) {
+    let (tenant, other, ada) = (cast::tenant(), cast::other_tenant(), EntityId::mint());
+    let now = tx!(home, write, [], |tx| tx.now().await);
+    let hook = |wanted: Wanted| Webhook {
+        id: WebhookId::mint(),
+        url: "https://hooks.example/x".to_owned(),
+        wanted,
+        sealed: Sealed { bytes: vec![1, 2, 3], key_id: "k1".to_owned() },
+        created_at: now,
+        last_at: None,
+        last_status: None,
+        failures: 0,
+        given_up: 0,
+    };
+    let all = hook(Wanted { waiting: true, completed: true, failed: true });
+    let ends = hook(Wanted { completed: true, ..Wanted::default() });
+    for (tenant, hook) in [(&tenant, &all), (&tenant, &ends), (&other, &all)] {
+        tx!(home, write, [tenant, hook], |tx| webhooks::insert(tx, &tenant, &hook).await);
+    }
+    let announce = async |name: &'static str, completed: bool| {
+        tx!(home, write, [tenant, ada], |tx| {
+            let fact = if completed { Fact::Completed } else { Fact::Waiting { of: Some(&ada) } };
+            webhooks::announce(tx, &tenant, fact, name, &json!({"n": 1})).await
+        });
+    };
+    let taken = async || {
+        let taken = tx!(home, write, [], |tx| {
+            let later = tx.now().await?.plus_millis(3_600_000);
+            outbox::take(tx, later, 10).await
+        });
+        let mut ids: Vec<(String, String)> =
+            taken.into_iter().map(|p| (p.tenant.to_string(), format!("{} {}", p.id, p.payload))).collect();
+        ids.sort();
+        ids
+    };
+    announce("run_1:5", true).await;
+    announce("run_1:5", true).await;
+    let mut expected: Vec<(String, String)> =
+        [&all, &ends].map(|hook| (tenant.to_string(), format!("run_1:5:{} {{\"n\":1}}", hook.id))).into();
+    expected.sort();
+    assert_eq!(taken().await, expected, "each address once, and only of this tenant");
+
+    announce("run_1:6", false).await;
+    let only = (tenant.to_string(), format!("run_1:6:{} {{\"n\":1}}", all.id));
+    assert_eq!(taken().await, [only]);
+    let client = Client {
+        id: ClientId::mint(),
+        entity: Some(ada.clone()),
+        kind: "browser".to_owned(),
+        name: None,
+        capabilities: None,
+        last_seen: now,
+    };
+    tx!(home, write, [tenant, client], |tx| clients::put(tx, &tenant, &client).await);
+    announce("run_1:7", false).await;
+    assert_eq!(taken().await, [], "who is there hears of it without a webhook");
+
+    let due = tx!(home, read, [], |tx| outbox::next_due(tx).await);
+    assert!(due.is_some_and(|due| due > now));
+    let note = async |status, delivered, given_up| {
+        let (id, attempt) = (all.id.clone(), Attempt { status, delivered, given_up });
+        tx!(home, write, [tenant, id], |tx| webhooks::note(tx, &tenant, &id, attempt).await);
+        let id = all.id.clone();
+        let found = tx!(home, read, [tenant, id], |tx| webhooks::get(tx, &tenant, &id).await).unwrap();
+        (found.last_status, found.failures, found.given_up)
+    };
+    assert_eq!(note(Some(500), false, false).await, (Some(500), 1, 0));
+    assert_eq!(note(None, false, true).await, (None, 2, 1));
+    assert_eq!(note(Some(204), true, false).await, (Some(204), 0, 1));
+    let id = ends.id.clone();
+    assert!(!tx!(home, write, [other, id], |tx| webhooks::delete(tx, &other, &id).await));
+    assert!(tx!(home, write, [tenant, id], |tx| webhooks::delete(tx, &tenant, &id).await));
+    let left = tx!(home, read, [tenant], |tx| webhooks::list(tx, &tenant).await);
+    assert_eq!(left.iter().map(|w| &w.id).collect::<Vec<_>>(), [&all.id]);
 }

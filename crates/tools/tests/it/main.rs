@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod compute;
+mod secrets;
 
 use serde_json::{Value, json};
 use toolyard_protocol::agent::execution::{Basic, BasicMode, Waiting};

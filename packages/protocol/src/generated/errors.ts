@@ -28,6 +28,7 @@ export const ERROR_STATUS = {
   store_unavailable: 503,
   store_full: 503,
   shutting_down: 503,
+  issuer_unavailable: 503,
   model_failed: 502,
   model_stream_cut: 502,
   model_not_found: 404,

@@ -1,0 +1,125 @@
+//! X10: a redirect is a new address, and nothing secret goes to a new host.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use secrecy::SecretString;
+use toolyard_egress::{Door, EgressError, Header, Letter, Opened, Patience, Verb, Whole};
+
+use crate::server::{Server, ok, redirect};
+
+const PATIENCE: Patience =
+    Patience { head: Duration::from_secs(10), idle: Duration::from_secs(10), bytes: 1 << 20 };
+
+fn door(open: &[&Server]) -> Door {
+    let hosts: Vec<String> = open.iter().map(|server| format!("127.0.0.1:{}", server.port)).collect();
+    Door::guarded(Opened::parse(&hosts).unwrap()).unwrap()
+}
+
+async fn ask(door: &Door, verb: Verb, url: &str, body: Option<&'static str>) -> Result<Whole, EgressError> {
+    let target = door.target(url)?;
+    let headers = [
+        Header::bearer(&"canary-bearer".into()),
+        Header::chosen("X-Api-Key", SecretString::from("canary-key")).unwrap(),
+    ];
+    let body = body.map(|text| Bytes::from_static(text.as_bytes()));
+    let letter = Letter { verb, target: &target, headers: &headers, accept: "*/*", body, patience: PATIENCE };
+    door.ask(letter, Duration::from_secs(10)).await
+}
+
+#[tokio::test]
+async fn x10_three_redirects_are_followed_and_a_fourth_is_refused() {
+    let hops = |n: usize| (0..n).map(|_| redirect(302, "/next")).collect::<Vec<_>>();
+    let server = Server::start(hops(3)).await;
+    assert_eq!(ask(&door(&[&server]), Verb::Get, &server.url("/"), None).await.unwrap().body, b"done");
+    assert_eq!(server.seen().len(), 4);
+    let server = Server::start(hops(4)).await;
+    let error = ask(&door(&[&server]), Verb::Get, &server.url("/"), None).await.unwrap_err();
+    assert_eq!(error.to_string(), "the address redirects more than 3 times");
+    assert_eq!(server.seen().len(), 4);
+}
+
+#[tokio::test]
+async fn x10_a_redirect_to_the_inside_reaches_nobody() {
+    let canary = Server::start(Vec::new()).await;
+    for to in [
+        canary.url("/"),
+        format!("//127.1:{}/", canary.port),
+        format!("http://2130706433:{}/", canary.port),
+        format!("http://[::ffff:127.0.0.1]:{}/", canary.port),
+        format!("http://localhost:{}/", canary.port),
+        "http://169.254.169.254/latest/meta-data/".to_owned(),
+        "http://metadata.google.internal/".to_owned(),
+    ] {
+        for status in [301, 302, 303, 307, 308] {
+            let server = Server::start(vec![redirect(status, &to)]).await;
+            let error = ask(&door(&[&server]), Verb::Get, &server.url("/"), None).await.unwrap_err();
+            assert!(matches!(error, EgressError::Inside), "{status} {to}: {error:?}");
+        }
+    }
+    for to in ["file:///etc/passwd", "gopher://127.0.0.1/", "http://", "http://u:p@example.com/", "ht\\tp:"] {
+        let server = Server::start(vec![redirect(302, to)]).await;
+        let error = ask(&door(&[&server]), Verb::Get, &server.url("/"), None).await.unwrap_err();
+        assert!(matches!(error, EgressError::Refused(_)), "{to}: {error:?}");
+    }
+    assert_eq!(canary.seen(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn x10_credentials_stay_with_their_host() {
+    let other = Server::start(Vec::new()).await;
+    let first = Server::start(vec![redirect(302, "/again"), redirect(302, &other.url("/elsewhere"))]).await;
+    let answer = ask(&door(&[&first, &other]), Verb::Get, &first.url("/"), None).await.unwrap();
+    assert_eq!((answer.status, answer.body), (200, b"done".to_vec()));
+    for request in first.seen() {
+        assert!(request.contains("canary-bearer") && request.contains("canary-key"), "{request}");
+    }
+    let seen = other.seen().join("");
+    assert!(seen.starts_with("get /elsewhere ") && !seen.contains("canary"), "{seen}");
+}
+
+#[tokio::test]
+async fn x10_a_post_becomes_a_get_or_stays_with_its_host() {
+    let server = Server::start(vec![redirect(303, "/seen")]).await;
+    ask(&door(&[&server]), Verb::Post, &server.url("/"), Some("{}")).await.unwrap();
+    let seen = server.seen();
+    assert!(seen[1].starts_with("get /seen ") && seen[1].ends_with("\r\n\r\n"), "{seen:?}");
+    assert!(!seen[1].contains("content-type"), "{seen:?}");
+
+    let server = Server::start(vec![redirect(307, "/moved")]).await;
+    ask(&door(&[&server]), Verb::Put, &server.url("/"), Some("{\"a\":1}")).await.unwrap();
+    let seen = server.seen();
+    assert!(seen[1].starts_with("put /moved ") && seen[1].ends_with("{\"a\":1}"), "{seen:?}");
+
+    let other = Server::start(Vec::new()).await;
+    for (verb, body) in [(Verb::Post, Some("{}")), (Verb::Patch, Some("{}")), (Verb::Delete, None)] {
+        let server = Server::start(vec![redirect(308, &other.url("/"))]).await;
+        let error = ask(&door(&[&server, &other]), verb, &server.url("/"), body).await.unwrap_err();
+        assert!(error.to_string().contains("to another host"), "{error}");
+    }
+    assert_eq!(other.seen(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn x10_the_whole_answer_has_one_deadline_over_all_hops() {
+    // Ten bytes promised, two sent: the body never ends.
+    let slow = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhe".to_owned();
+    let listener = Server::start(vec![redirect(302, "/slow"), slow]).await;
+    let door = door(&[&listener]);
+    let target = door.target(&listener.url("/")).unwrap();
+    let letter = Letter {
+        verb: Verb::Get,
+        target: &target,
+        headers: &[],
+        accept: "*/*",
+        body: None,
+        patience: Patience { bytes: 4, ..PATIENCE },
+    };
+    let error = door.ask(letter.clone(), Duration::from_millis(300)).await.unwrap_err();
+    assert!(matches!(error, EgressError::Broken(_) | EgressError::Timeout { .. }), "{error:?}");
+    let big = Server::start(vec![ok("hello")]).await;
+    let door = self::door(&[&big]);
+    let target = door.target(&big.url("/")).unwrap();
+    let error = door.ask(Letter { target: &target, ..letter }, Duration::from_secs(10)).await.unwrap_err();
+    assert_eq!(error.to_string(), "the answer is larger than 4 bytes");
+}
