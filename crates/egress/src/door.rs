@@ -35,7 +35,7 @@ pub enum Verb {
     Delete,
 }
 
-/// One request; a body is JSON.
+/// One request; a body is JSON unless a header says otherwise.
 #[derive(Clone)]
 pub struct Letter<'a> {
     pub verb: Verb,
@@ -96,7 +96,11 @@ impl Door {
             request = request.header(header.name(), header.to_value()?);
         }
         if let Some(body) = letter.body {
-            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
+            // A caller that sends something else than JSON says so.
+            if !letter.headers.iter().any(|header| header.name().eq_ignore_ascii_case(CONTENT_TYPE.as_str())) {
+                request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            }
+            request = request.body(body);
         }
         match tokio::time::timeout(letter.patience.head, request.send()).await {
             Err(_) => Err(EgressError::Timeout { after: letter.patience.head }),

@@ -10,7 +10,7 @@ use crate::error::EgressError;
 /// One header. Its name is written in lower case.
 #[derive(Debug, Clone)]
 pub struct Header {
-    name: &'static str,
+    name: Cow<'static, str>,
     value: Text,
 }
 
@@ -21,12 +21,12 @@ enum Text {
 }
 
 impl Header {
-    pub fn plain(name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
-        Self { name, value: Text::Plain(value.into()) }
+    pub fn plain(name: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
+        Self { name: name.into(), value: Text::Plain(value.into()) }
     }
 
-    pub fn secret(name: &'static str, value: SecretString) -> Self {
-        Self { name, value: Text::Secret(value) }
+    pub fn secret(name: impl Into<Cow<'static, str>>, value: SecretString) -> Self {
+        Self { name: name.into(), value: Text::Secret(value) }
     }
 
     /// `authorization: Bearer …`
@@ -34,8 +34,8 @@ impl Header {
         Self::secret("authorization", format!("Bearer {}", key.expose_secret()).into())
     }
 
-    pub fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The text as it goes out, for whoever signs requests.
