@@ -1,5 +1,6 @@
 //! One call of a tool: sent at most once, unless a repeat can do no harm.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,12 @@ pub struct Call {
     /// Answers questions while the call is open. Without it they are declined.
     pub ask: Option<Arc<dyn Ask>>,
     pub cancel: CancellationToken,
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("tool", &self.tool).finish_non_exhaustive()
+    }
 }
 
 impl Call {

@@ -50,11 +50,12 @@ impl LastWords {
         for secret in self.secrets.iter() {
             text = text.replace(secret.expose_secret(), "[hidden]");
         }
-        text = hide_bearers(&text);
+        let text = hide_bearers(&text);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let text = toolyard_schema::clean(&lines.join(" | "), usize::MAX).text;
         let start = text.len().saturating_sub(limits::MCP_STDERR_BYTES);
         let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-        let lines: Vec<&str> = text[start..].lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        toolyard_schema::clean(&lines.join(" | "), limits::MCP_STDERR_BYTES).text
+        text[start..].to_owned()
     }
 }
 
@@ -86,7 +87,7 @@ mod tests {
         let said = format!("{long}\nkey s3cret-value no\nAuthorization: Bearer abc.def\n\u{1b}[31mend\n");
         words.clone().listen(said.as_bytes()).await;
         let text = words.text();
-        assert!(text.ends_with("key [hidden] no | Authorization: Bearer [hidden] | [31mend"), "{text}");
+        assert!(text.ends_with("key [hidden] no | Authorization: Bearer [hidden] | [31mend"));
         assert!(text.len() <= limits::MCP_STDERR_BYTES);
     }
 }

@@ -63,6 +63,12 @@ impl Process {
         Ok((process, Ends { input, output, errors }))
     }
 
+    /// Returns once the program itself has ended, whatever its children do
+    /// with the pipes they inherited.
+    pub(crate) async fn ended(&mut self) {
+        let _ = self.child.wait().await;
+    }
+
     /// Waits for the end after the input was closed; then signals the group,
     /// then kills it. Nothing of the group is left.
     pub(crate) async fn stop(mut self) {

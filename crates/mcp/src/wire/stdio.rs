@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
@@ -34,7 +35,12 @@ pub(crate) struct Pipe {
     lines: Lines<ChildStdout>,
     pending: Arc<Pending>,
     process: Option<Process>,
+    /// The program has ended: its last lines may be read until then.
+    over: Option<Instant>,
 }
+
+/// How long the last lines of an ended program are waited for.
+const LAST_LINES: Duration = Duration::from_millis(200);
 
 impl Pipe {
     pub(crate) fn open(
@@ -49,7 +55,7 @@ impl Pipe {
         tasks.spawn(write(ends.input, inbox));
         tasks.spawn(words.listen(ends.errors));
         let lines = Lines::new(ends.output, limits::MCP_MESSAGE_BYTES);
-        Ok(Self { outbox: Some(outbox), lines, pending, process: Some(process) })
+        Ok(Self { outbox: Some(outbox), lines, pending, process: Some(process), over: None })
     }
 
     fn read(&self, bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
@@ -67,6 +73,20 @@ impl Pipe {
             Err(_) if is_answer => unreadable(),
             Err(_) => None,
         }
+    }
+}
+
+async fn ended(process: &mut Option<Process>) {
+    match process {
+        Some(process) => process.ended().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(over: Option<Instant>) {
+    match over {
+        Some(over) => tokio::time::sleep_until(over.into()).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -118,7 +138,16 @@ impl Transport<RoleClient> for Pipe {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            let message = match self.lines.next().await? {
+            let line = tokio::select! {
+                biased;
+                line = self.lines.next() => line?,
+                () = ended(&mut self.process), if self.over.is_none() => {
+                    self.over = Some(Instant::now() + LAST_LINES);
+                    continue;
+                }
+                () = until(self.over) => return None,
+            };
+            let message = match line {
                 Line::Whole(bytes) => self.read(&bytes),
                 Line::TooLong(id) => {
                     id.and_then(|id| serde_json::from_value(spoilt(&id, Spoilt::TooLarge)).ok())
