@@ -20,8 +20,9 @@ use crate::call::{self, Call, Outcome};
 use crate::keeper;
 use crate::link::{Key, Link, Order};
 use crate::listing::Difference;
+use crate::login::{Account, Login, Logins};
 use crate::name;
-use crate::settings::{Era, Origin, Owner, ServerName, ServerSettings, Share};
+use crate::settings::{Era, Launch, Origin, Owner, ServerName, ServerSettings, Share};
 use crate::status::{ServerStatus, State};
 use crate::task::{self, Ticket};
 use crate::tool::McpTool;
@@ -71,6 +72,7 @@ pub struct Change {
 /// All that connections share.
 pub(crate) struct Shared {
     doors: Doors,
+    logins: Option<Logins>,
     links: Mutex<HashMap<Key, Arc<Link>>>,
     eras: Mutex<HashMap<Hash, Era>>,
     pub(crate) schemas: Schemas,
@@ -99,8 +101,16 @@ impl Shared {
     pub(crate) fn forget_era(&self, server: &Hash) {
         lock(&self.eras).remove(server);
     }
-    pub(crate) async fn bearer(&self, _link: &Link) -> Option<Arc<dyn Bearer>> {
-        None
+    /// The user's account at a remote server. A header that the settings write
+    /// is not mixed with it.
+    fn account(&self, share: &Share, settings: &ServerSettings) -> Option<Account> {
+        let Launch::Http(remote) = &settings.launch else { return None };
+        let logins = self.logins.as_ref().filter(|_| !remote.headers.contains_key("authorization"))?;
+        Some(Account::new(logins, share.clone(), remote, self.doors.guarded.clone()))
+    }
+    pub(crate) fn bearer(&self, link: &Link) -> Option<Arc<dyn Bearer>> {
+        let account = self.account(&link.key.1, &link.settings)?;
+        Some(Arc::new(account))
     }
     pub(crate) fn forget(&self, link: &Arc<Link>) {
         let mut links = lock(&self.links);
@@ -123,9 +133,11 @@ impl fmt::Debug for Host {
 }
 
 impl Host {
-    pub fn new(doors: Doors, schemas: Schemas) -> Self {
+    /// Without `logins` a server that asks for one stays out of reach.
+    pub fn new(doors: Doors, schemas: Schemas, logins: Option<Logins>) -> Self {
         let shared = Shared {
             doors,
+            logins,
             links: Mutex::default(),
             eras: Mutex::default(),
             schemas,
@@ -289,6 +301,43 @@ impl Host {
             Ok(outcome) => outcome,
             Err(_) => Outcome::Unknown("the call broke off inside the gateway".to_owned()),
         }
+    }
+
+    /// Begins a login of `owner` at a server that asks for one.
+    pub async fn login(&self, owner: &Owner, settings: &ServerSettings) -> Result<Login, String> {
+        let share = settings.share(owner);
+        let account = self.shared.account(&share, settings).ok_or("this server has no logins")?;
+        let key = (settings.fingerprint(), share);
+        let link = lock(&self.shared.links).get(&key).cloned();
+        let challenge = link.and_then(|link| match link.snapshot().state {
+            State::NeedsAuth { challenge, .. } => challenge,
+            _ => None,
+        });
+        Box::pin(account.begin(challenge)).await
+    }
+
+    /// Finishes a login with the address that the user came back to, then
+    /// connects. Any process may do it.
+    pub async fn finish_login(
+        &self,
+        owner: &Owner,
+        settings: &ServerSettings,
+        callback: &str,
+    ) -> Result<(), String> {
+        let share = settings.share(owner);
+        let account = self.shared.account(&share, settings).ok_or("this server has no logins")?;
+        Box::pin(account.finish(callback)).await?;
+        self.link(owner, settings)?.order(Order::Wake { at_once: true });
+        Ok(())
+    }
+
+    /// Forgets the tokens of `owner` at a server.
+    pub async fn log_out(&self, owner: &Owner, settings: &ServerSettings) -> Result<(), String> {
+        let share = settings.share(owner);
+        let account = self.shared.account(&share, settings).ok_or("this server has no logins")?;
+        account.forget().await?;
+        self.link(owner, settings)?.order(Order::Wake { at_once: true });
+        Ok(())
     }
 
     /// Reads the tools of a server again, or tries a failed one at once.

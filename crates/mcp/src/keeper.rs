@@ -84,7 +84,7 @@ async fn start(shared: &Shared, link: &Link, words: &LastWords) -> Result<(Conne
     let known = settings.era.or_else(|| shared.era(&link.key.0));
     let way = Way {
         door: shared.door(settings.origin),
-        bearer: shared.bearer(link).await,
+        bearer: shared.bearer(link),
         tasks: &shared.tasks,
         words: words.clone(),
         era: known,

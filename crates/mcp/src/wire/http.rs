@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, StreamableHttpClient, StreamableHttpError,
     StreamableHttpPostResponse,
 };
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde_json::Value;
 use toolyard_egress::{Answer, Door, EgressError, Header, Letter, Patience, Target, Verb};
 use toolyard_protocol::limits;
@@ -38,6 +38,8 @@ const ACCEPT: &str = "text/event-stream, application/json";
 pub(crate) trait Bearer: Send + Sync {
     /// `None` if the user has not logged in.
     fn token(&self) -> BoxFuture<'_, Result<Option<SecretString>, String>>;
+    /// A new token in place of one that the server refused, if there can be one.
+    fn renewed(&self) -> BoxFuture<'_, Result<Option<SecretString>, String>>;
 }
 
 /// One server behind the door, with the credentials of one owner.
@@ -121,10 +123,20 @@ impl DoorClient {
             })?,
             (None, token) => token.map(SecretString::from),
         };
-        if let Some(token) = token {
-            headers.push(Header::secret("authorization", format!("Bearer {}", token.expose_secret()).into()));
-        }
+        headers.extend(token.as_ref().map(Header::bearer));
         Ok(headers)
+    }
+
+    /// The same headers with a new token, after the server refused the old one.
+    async fn renewed(&self, headers: &[Header]) -> Option<Vec<Header>> {
+        let is_token = |header: &Header| header.name() == "authorization";
+        if !headers.iter().any(is_token) {
+            return None;
+        }
+        let token = self.inner.bearer.as_ref()?.renewed().await.ok().flatten()?;
+        let mut headers: Vec<Header> = headers.iter().filter(|header| !is_token(header)).cloned().collect();
+        headers.push(Header::bearer(&token));
+        Some(headers)
     }
 
     fn failed(&self, id: Option<&str>, error: EgressError) -> HttpError {
@@ -201,10 +213,15 @@ impl StreamableHttpClient for DoorClient {
         };
         let body = Bytes::from(serde_json::to_vec(&message)?);
         let headers = self.headers(session_id.as_deref(), auth_header, custom_headers).await?;
-        let mut answer = self
-            .send(Verb::Post, headers, Some(body), LONG)
-            .await
-            .map_err(|e| self.failed(id.as_deref(), e))?;
+        let failed = |e| self.failed(id.as_deref(), e);
+        let mut answer =
+            self.send(Verb::Post, headers.clone(), Some(body.clone()), LONG).await.map_err(failed)?;
+        // Refused means not done, so that a second try is no second call.
+        if answer.status == 401
+            && let Some(headers) = self.renewed(&headers).await
+        {
+            answer = self.send(Verb::Post, headers, Some(body), LONG).await.map_err(failed)?;
+        }
         let session = answer.header("mcp-session-id").map(str::to_owned);
         if matches!(answer.status, 202 | 204) {
             return Ok(StreamableHttpPostResponse::Accepted);

@@ -13,6 +13,7 @@ mod catalogue;
 mod config;
 mod http;
 mod lifecycle;
+mod logins;
 mod pausing;
 mod real;
 mod yard;

@@ -8,14 +8,18 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use toolyard_egress::Door;
 use toolyard_mcp::{
-    Answer, Call, Catalogue, Doors, Entry, Host, McpTool, Outcome, Owner, ServerSettings, ServerStatus, read_entries,
+    Answer, Call, Catalogue, Doors, Entry, Host, Logins, McpTool, Outcome, Owner, ServerSettings, ServerStatus, read_entries,
 };
 use toolyard_protocol::TenantId;
 use toolyard_schema::Schemas;
 
 pub(crate) fn host() -> Host {
+    host_with(None)
+}
+
+pub(crate) fn host_with(logins: Option<Logins>) -> Host {
     let door = Door::operator().unwrap();
-    Host::new(Doors { operator: door.clone(), guarded: door }, Schemas::new())
+    Host::new(Doors { operator: door.clone(), guarded: door }, Schemas::new(), logins)
 }
 
 pub(crate) fn owner(tenant: &str) -> Owner {
