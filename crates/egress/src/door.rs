@@ -97,7 +97,8 @@ impl Door {
         }
         if let Some(body) = letter.body {
             // A caller that sends something else than JSON says so.
-            if !letter.headers.iter().any(|header| header.name().eq_ignore_ascii_case(CONTENT_TYPE.as_str())) {
+            if !letter.headers.iter().any(|header| header.name().eq_ignore_ascii_case(CONTENT_TYPE.as_str()))
+            {
                 request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             }
             request = request.body(body);

@@ -7,13 +7,32 @@ use serde_json::{Map, Value};
 /// One piece of a result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
-    Text { text: String, for_user_only: bool },
-    Image { mime: String, data: String },
-    Audio { mime: String, data: String },
+    Text {
+        text: String,
+        for_user_only: bool,
+    },
+    Image {
+        mime: String,
+        data: String,
+    },
+    Audio {
+        mime: String,
+        data: String,
+    },
     /// A resource inside the result.
-    Resource { uri: String, mime: Option<String>, text: Option<String>, blob: Option<String> },
+    Resource {
+        uri: String,
+        mime: Option<String>,
+        text: Option<String>,
+        blob: Option<String>,
+    },
     /// A resource elsewhere. Never fetched by itself.
-    Link { uri: String, name: Option<String>, mime: Option<String>, description: Option<String> },
+    Link {
+        uri: String,
+        name: Option<String>,
+        mime: Option<String>,
+        description: Option<String>,
+    },
     /// A kind that this gateway does not know, or one that misses something.
     Unknown(Value),
 }
@@ -171,7 +190,10 @@ mod tests {
         ], "structuredContent": null, "isError": true, "extra": [1] });
         let answer = Answer::read(raw.clone());
         assert_eq!(answer.blocks.len(), 7);
-        assert_eq!((answer.is_error, answer.malformed, &answer.structured), (true, false, &Some(Value::Null)));
+        assert_eq!(
+            (answer.is_error, answer.malformed, &answer.structured),
+            (true, false, &Some(Value::Null))
+        );
         assert_eq!(answer.raw, raw);
         assert_eq!(
             answer.for_model(),
@@ -181,7 +203,8 @@ mod tests {
 
     #[test]
     fn the_model_gets_the_text_or_the_structure_and_not_both() {
-        let both = json!({ "content": [{ "type": "text", "text": "{\"a\":1}" }], "structuredContent": { "a": 1 } });
+        let both =
+            json!({ "content": [{ "type": "text", "text": "{\"a\":1}" }], "structuredContent": { "a": 1 } });
         assert_eq!(Answer::read(both).for_model(), "{\"a\":1}");
         assert_eq!(Answer::read(json!({ "structuredContent": [1, 2] })).for_model(), "[1,2]");
         let odd = Answer::read(json!("just text"));

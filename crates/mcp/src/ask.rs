@@ -72,8 +72,9 @@ impl Question {
         match self {
             Self::Form { .. } => true,
             Self::Unsupported { .. } => false,
-            Self::Url { url, .. } => url::Url::parse(url)
-                .is_ok_and(|url| url.scheme() == "https" && url.username().is_empty() && url.password().is_none()),
+            Self::Url { url, .. } => url::Url::parse(url).is_ok_and(|url| {
+                url.scheme() == "https" && url.username().is_empty() && url.password().is_none()
+            }),
         }
     }
 }

@@ -146,7 +146,8 @@ const fn retries(fault: &Fault) -> bool {
 /// Waits until the keeper has noticed that a connection is gone.
 async fn gone(link: &Link, live: &Live) {
     let soon = Instant::now() + Duration::from_secs(2);
-    link.wait(soon, |now| now.live.as_ref().is_none_or(|new| !Arc::ptr_eq(&new.flights, &live.flights))).await;
+    link.wait(soon, |now| now.live.as_ref().is_none_or(|new| !Arc::ptr_eq(&new.flights, &live.flights)))
+        .await;
 }
 
 /// The connection, waited for as long as a start may take.
@@ -328,7 +329,10 @@ pub(crate) fn paused(raw: &Value, round: u32) -> Outcome {
         return Outcome::Failed(format!("the server asks for input more than {} times", limits::MCP_ROUNDS));
     }
     if paused.requests.len() > limits::MCP_QUESTIONS {
-        return Outcome::Failed(format!("the server asks more than {} questions at once", limits::MCP_QUESTIONS));
+        return Outcome::Failed(format!(
+            "the server asks more than {} questions at once",
+            limits::MCP_QUESTIONS
+        ));
     }
     if paused.requests.is_empty() && paused.request_state.is_none() {
         return Outcome::Failed("the server asks for input, but asks nothing".to_owned());

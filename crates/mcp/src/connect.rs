@@ -83,11 +83,7 @@ fn handler(settings: &ServerSettings) -> Handler {
     Handler { server: settings.name.clone(), flights: Arc::default(), changed: Arc::default() }
 }
 
-async fn by_stdio(
-    settings: &ServerSettings,
-    program: &Program,
-    way: &Way<'_>,
-) -> Result<Connected, Fault> {
+async fn by_stdio(settings: &ServerSettings, program: &Program, way: &Way<'_>) -> Result<Connected, Fault> {
     let first = start_program(settings, program, way, way.era).await;
     match first {
         // A server of the older era may die of a request that it does not know.

@@ -2,6 +2,7 @@
 //! the `mcpServers` JSON that other hosts read. Both are this one form.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub struct Entry {
     pub args: Vec<String>,
     /// Variables of the program.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, String>,
+    pub env: BTreeMap<String, Veiled>,
     /// Variables of the gateway that the program may see too.
     #[serde(alias = "envVars", skip_serializing_if = "Vec::is_empty")]
     pub env_vars: Vec<String>,
@@ -43,7 +44,7 @@ pub struct Entry {
     #[serde(alias = "serverUrl", skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     #[serde(alias = "http_headers", skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, Veiled>,
     /// The variable of the gateway that holds a bearer token.
     #[serde(alias = "bearerTokenEnvVar", skip_serializing_if = "Option::is_none")]
     pub bearer_token_env_var: Option<String>,
@@ -81,6 +82,23 @@ pub struct Entry {
     /// Seconds that a call may take in all.
     #[serde(alias = "totalTimeoutSec", skip_serializing_if = "Option::is_none")]
     pub total_timeout_sec: Option<f64>,
+}
+
+/// A value that is often a secret. It is read and never shown.
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Veiled(String);
+
+impl fmt::Debug for Veiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+impl Serialize for Veiled {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str("(hidden)")
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -134,7 +152,10 @@ pub fn read_entries(
     let mut servers = Vec::with_capacity(entries.len());
     for (name, entry) in entries {
         if let Some(other) = seen.insert(mcp_server_key(name), name) {
-            return Err(BadServer::at(name, format!("its tools would have the same names as those of {other}")));
+            return Err(BadServer::at(
+                name,
+                format!("its tools would have the same names as those of {other}"),
+            ));
         }
         servers.push(read_entry(name, entry, lookup).map_err(|bad| bad.under(name))?);
     }
@@ -144,7 +165,9 @@ pub fn read_entries(
 fn read_entry(name: &str, entry: &Entry, lookup: Lookup<'_>) -> Result<ServerSettings, BadServer> {
     let name = ServerName::parse(name)?;
     let launch = match (&entry.command, &entry.url, entry.kind) {
-        (Some(_), Some(_), _) => return Err(BadServer::at("url", "stands beside command; a server has one of them")),
+        (Some(_), Some(_), _) => {
+            return Err(BadServer::at("url", "stands beside command; a server has one of them"));
+        }
         (Some(_), None, Some(EntryKind::Http | EntryKind::Sse)) => {
             return Err(BadServer::at("type", "says http, but there is a command and no url"));
         }
@@ -188,7 +211,7 @@ fn program(command: &str, entry: &Entry, lookup: Lookup<'_>) -> Result<Program, 
         if let Some(why) = environment::refusal(name) {
             return Err(BadServer::at(path, why));
         }
-        env.insert(name.clone(), SecretString::from(expand(&path, value, lookup)?));
+        env.insert(name.clone(), SecretString::from(expand(&path, &value.0, lookup)?));
     }
     for (i, name) in entry.env_vars.iter().enumerate() {
         if let Some(why) = environment::refusal(name) {
@@ -217,7 +240,7 @@ fn remote(
     for (name, value) in &entry.headers {
         let path = format!("headers.{name}");
         check_header(name).map_err(|why| BadServer::at(&path, why))?;
-        let text = expand(&path, value, lookup)?;
+        let text = expand(&path, &value.0, lookup)?;
         if http::HeaderValue::from_str(&text).is_err() {
             return Err(BadServer::at(path, "has characters that a header cannot carry"));
         }

@@ -60,6 +60,9 @@ impl Fault {
         self
     }
     pub(crate) const fn was_never_sent(&self) -> bool {
-        matches!(self.kind, FaultKind::Passing { never_sent: true, .. } | FaultKind::Login { .. } | FaultKind::Lasting)
+        matches!(
+            self.kind,
+            FaultKind::Passing { never_sent: true, .. } | FaultKind::Login { .. } | FaultKind::Lasting
+        )
     }
 }

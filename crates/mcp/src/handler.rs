@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ErrorCode, ErrorData, Extensions, Implementation,
-    ProgressNotificationParam, ProtocolVersion,
+    ElicitationAction, ErrorCode, ErrorData, Extensions, Implementation, ProgressNotificationParam,
+    ProtocolVersion,
 };
 use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
@@ -33,7 +33,8 @@ fn config() -> ClientConfig {
         "extensions": { "io.modelcontextprotocol/tasks": {} },
     }))
     .unwrap_or_default();
-    let mut config = ClientConfig::new(capabilities, Implementation::new("toolyard", env!("CARGO_PKG_VERSION")));
+    let mut config =
+        ClientConfig::new(capabilities, Implementation::new("toolyard", env!("CARGO_PKG_VERSION")));
     config.protocol_version = ProtocolVersion::V_2025_11_25;
     config
 }

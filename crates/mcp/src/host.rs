@@ -192,7 +192,11 @@ impl Host {
             link.order(Order::Wake { at_once: false });
             let until = now + if settings.required { settings.start.max(patience) } else { patience };
             let seen = link.wait(until, |now| now.listing.is_some() || now.state.is_hopeless()).await;
-            if seen.listing.as_ref().is_some_and(|listing| listing.stale.is_some_and(|at| at < Instant::now())) {
+            if seen
+                .listing
+                .as_ref()
+                .is_some_and(|listing| listing.stale.is_some_and(|at| at < Instant::now()))
+            {
                 link.order(Order::Relist);
             }
             Ok::<_, String>(seen)
@@ -210,7 +214,8 @@ impl Host {
                 Err(why) => missing.push(lacks(why, false)),
                 Ok(seen) => match (&seen.state, &seen.listing) {
                     (State::Failed { .. } | State::Disabled | State::Stopped, _) | (_, None) => {
-                        let why = seen.state.why().map_or_else(|| seen.state.word().to_owned(), str::to_owned);
+                        let why =
+                            seen.state.why().map_or_else(|| seen.state.word().to_owned(), str::to_owned);
                         missing.push(lacks(why, matches!(seen.state, State::NeedsAuth { .. })));
                     }
                     (_, Some(listing)) => {
@@ -276,7 +281,13 @@ impl Host {
 
     /// Follows a task to its end or its next question. `call` brings the
     /// callbacks and the cancellation; its tool is not called again.
-    pub async fn follow(&self, owner: &Owner, settings: &ServerSettings, ticket: Ticket, call: Call) -> Outcome {
+    pub async fn follow(
+        &self,
+        owner: &Owner,
+        settings: &ServerSettings,
+        ticket: Ticket,
+        call: Call,
+    ) -> Outcome {
         self.run(owner, settings, call, |link, owner, call| async move {
             task::follow(&link, &owner, ticket, &call).await
         })

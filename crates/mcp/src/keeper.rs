@@ -181,8 +181,7 @@ async fn serve(
     }
 }
 
-type Ended =
-    Pin<Box<dyn Future<Output = Result<rmcp::service::QuitReason, tokio::task::JoinError>> + Send>>;
+type Ended = Pin<Box<dyn Future<Output = Result<rmcp::service::QuitReason, tokio::task::JoinError>> + Send>>;
 
 /// Lets the calls of a connection finish while a new one takes its place.
 fn drain(
@@ -247,7 +246,8 @@ async fn rest(
     let why = fault.text.clone();
     let (by_itself, from) = match verdict {
         Verdict::RetryIn(pause) => {
-            let why = if health.failures() > 1 { format!("{why} ({} failures)", health.failures()) } else { why };
+            let why =
+                if health.failures() > 1 { format!("{why} ({} failures)", health.failures()) } else { why };
             link.set(State::BackingOff { why, until: now + pause });
             (true, now + pause)
         }

@@ -69,8 +69,14 @@ impl Link {
             generation: 0,
             connections: 0,
         };
-        let link =
-            Self { key, settings, snapshot: watch::Sender::new(first), orders, used: Mutex::new(Instant::now()), stop };
+        let link = Self {
+            key,
+            settings,
+            snapshot: watch::Sender::new(first),
+            orders,
+            used: Mutex::new(Instant::now()),
+            stop,
+        };
         (Arc::new(link), inbox)
     }
 

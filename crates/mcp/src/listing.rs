@@ -136,11 +136,16 @@ async fn ask(live: &Live, request: ClientRequest) -> Result<Value, Refusal> {
         Err(ServiceError::McpError(e)) if e.code == ErrorCode::METHOD_NOT_FOUND => Err(Refusal::NoTools),
         Err(ServiceError::McpError(e)) if spoilt_kind(&e).is_some() => {
             let most = limits::MCP_MESSAGE_BYTES;
-            Err(Refusal::Fault(Fault::passing(format!("its list cannot be read or is larger than {most} bytes"))))
+            Err(Refusal::Fault(Fault::passing(format!(
+                "its list cannot be read or is larger than {most} bytes"
+            ))))
         }
         Err(ServiceError::McpError(e)) => {
             let text = toolyard_schema::clean(&e.message, 300).text;
-            Err(Refusal::Fault(Fault::passing(format!("it refuses to list its tools: error {}: {text}", e.code.0))))
+            Err(Refusal::Fault(Fault::passing(format!(
+                "it refuses to list its tools: error {}: {text}",
+                e.code.0
+            ))))
         }
         Err(_) => Err(live.pending.take_fault(&id).map_or_else(gone, Refusal::Fault)),
     }

@@ -60,7 +60,8 @@ mod tests {
 
     fn names(tools: &[(&str, &str)]) -> Vec<String> {
         let servers: Vec<ServerName> = tools.iter().map(|(s, _)| ServerName::parse(s).unwrap()).collect();
-        let tools: Vec<(&ServerName, &str)> = servers.iter().zip(tools).map(|(s, (_, raw))| (s, *raw)).collect();
+        let tools: Vec<(&ServerName, &str)> =
+            servers.iter().zip(tools).map(|(s, (_, raw))| (s, *raw)).collect();
         assign(&tools).iter().map(|name| name.as_str().to_owned()).collect()
     }
 

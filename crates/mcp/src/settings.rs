@@ -202,7 +202,10 @@ impl ServerSettings {
         let name = ServerName::parse(&server.name)?;
         let mut settings = match &server.url {
             None => operator.iter().find(|known| known.name == name).cloned().ok_or_else(|| {
-                BadServer::at("name", format!("the operator has no MCP server {name}; a remote one needs a url"))
+                BadServer::at(
+                    "name",
+                    format!("the operator has no MCP server {name}; a remote one needs a url"),
+                )
             })?,
             Some(url) => Self::remote(name, url, server, reveal)?,
         };
@@ -234,10 +237,8 @@ impl ServerSettings {
             let path = format!("headers.{header}");
             check_header(header).map_err(|why| BadServer::at(&path, why))?;
             let text = value.as_str().unwrap_or_default();
-            headers.insert(
-                header.to_ascii_lowercase(),
-                reveal(text).map_err(|why| BadServer::at(&path, why))?,
-            );
+            headers
+                .insert(header.to_ascii_lowercase(), reveal(text).map_err(|why| BadServer::at(&path, why))?);
         }
         let asked_for_sse = server.transport == Some(toolyard_protocol::agent::McpTransport::Sse);
         let launch = Launch::Http(Remote { target, headers, client: None, asked_for_sse });
@@ -258,7 +259,11 @@ impl ServerSettings {
             Launch::Http(r) => json!([
                 r.target.exposed(),
                 exposed(&r.headers),
-                r.client.as_ref().map(|c| json!([c.id, c.scopes, c.secret.as_ref().map(|s| s.expose_secret())])),
+                r.client.as_ref().map(|c| json!([
+                    c.id,
+                    c.scopes,
+                    c.secret.as_ref().map(|s| s.expose_secret())
+                ])),
             ]),
         };
         Hash::of_json(&json!([self.name, self.origin, self.launch.word(), launch, self.era]))

@@ -15,11 +15,22 @@ pub(crate) enum State {
     Starting,
     Ready,
     /// It worked before; its tools are known and the connection is being mended.
-    Degraded { why: String },
-    BackingOff { why: String, until: Instant },
+    Degraded {
+        why: String,
+    },
+    BackingOff {
+        why: String,
+        until: Instant,
+    },
     /// Given up; a demand after `until` tries again.
-    Failed { why: String, until: Instant },
-    NeedsAuth { why: String, challenge: Option<String> },
+    Failed {
+        why: String,
+        until: Instant,
+    },
+    NeedsAuth {
+        why: String,
+        challenge: Option<String>,
+    },
     Stopped,
 }
 

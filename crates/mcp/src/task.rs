@@ -62,7 +62,8 @@ impl Ticket {
 pub(crate) async fn follow(link: &Arc<Link>, owner: &Owner, mut ticket: Ticket, call: &Call) -> Outcome {
     let mut failures = 0;
     loop {
-        let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(ticket.task_id.clone())));
+        let request =
+            ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(ticket.task_id.clone())));
         match ask(link, owner, call, request).await {
             Ok(raw) => {
                 failures = 0;
@@ -116,7 +117,10 @@ fn judge(raw: &Value, ticket: &Ticket) -> Option<Outcome> {
             Outcome::Paused(asked) if !asked.requests.is_empty() => {
                 let note = Ticket { round: asked.round, ..ticket.clone() };
                 let note = serde_json::to_string(&note).ok();
-                Outcome::Paused(crate::Paused { request_state: note.map(|note| format!("{NOTE}{note}")), ..asked })
+                Outcome::Paused(crate::Paused {
+                    request_state: note.map(|note| format!("{NOTE}{note}")),
+                    ..asked
+                })
             }
             other => other,
         },

@@ -124,7 +124,8 @@ pub(crate) fn read(server: &ServerName, entry: &Value, schemas: &Schemas) -> Res
         max_depth: limits::MCP_SCHEMA_DEPTH,
         max_properties: 256,
     };
-    let schema = schemas.compile(&input_schema, &limits).map_err(|e| refuse(format!("its schema is refused: {e}")))?;
+    let schema =
+        schemas.compile(&input_schema, &limits).map_err(|e| refuse(format!("its schema is refused: {e}")))?;
     let fingerprint = Hash::of_json(&json!([
         server.as_str(),
         shown,
@@ -216,7 +217,9 @@ pub enum Pin {
     /// Not seen before. On a server whose tools were seen it is a change too:
     /// a renamed tool must not pass as a harmless one.
     New,
-    Changed { before: Hash },
+    Changed {
+        before: Hash,
+    },
 }
 
 impl McpTool {

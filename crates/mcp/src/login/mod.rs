@@ -85,7 +85,7 @@ pub(crate) struct Account {
     address: String,
     client: Option<OauthClient>,
     logins: Logins,
-    manager: Mutex<Option<AuthorizationManager>>,
+    desk: Mutex<Option<AuthorizationManager>>,
 }
 
 fn told(error: AuthError) -> String {
@@ -98,52 +98,57 @@ impl Account {
         let address = address.split(['?', '#']).next().unwrap_or(address).to_owned();
         let records = Records { store: Arc::clone(&logins.store), owner, server: address.clone() };
         let (client, logins) = (remote.client.clone(), logins.clone());
-        Self { records, door, address, client, logins, manager: Mutex::default() }
+        Self { records, door, address, client, logins, desk: Mutex::default() }
     }
 
-    async fn manager(&self) -> Result<AuthorizationManager, String> {
+    async fn desk(&self) -> Result<AuthorizationManager, String> {
         let http = Arc::new(DoorOauth { door: self.door.clone() });
-        let mut manager = AuthorizationManager::new_with_oauth_http_client(&*self.address, http).await.map_err(told)?;
-        manager.set_credential_store(self.records.clone());
-        manager.set_state_store(self.records.clone());
-        Ok(manager)
+        let mut desk =
+            AuthorizationManager::new_with_oauth_http_client(&*self.address, http).await.map_err(told)?;
+        desk.set_credential_store(self.records.clone());
+        desk.set_state_store(self.records.clone());
+        Ok(desk)
     }
 
     /// Begins a login. `challenge` is what the server said with its refusal.
     pub(crate) async fn begin(&self, challenge: Option<String>) -> Result<Login, String> {
-        let mut manager = self.manager().await?;
-        let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(told)?;
+        let mut desk = self.desk().await?;
+        let found = desk.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(told)?;
         let by_document = found.metadata.additional_fields.get("client_id_metadata_document_supported")
             == Some(&serde_json::Value::Bool(true));
-        manager.set_metadata(found.metadata);
-        let scopes = self.scopes(&manager).await?;
+        desk.set_metadata(found.metadata);
+        let scopes = self.scopes(&desk).await?;
         let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let redirect_uri = self.logins.redirect_uri.clone();
         let (client_id, client_secret) = match (&self.client, &self.logins.client_metadata_url) {
-            (Some(client), _) => (client.id.clone(), client.secret.as_ref().map(|s| s.expose_secret().to_owned())),
+            (Some(client), _) => {
+                (client.id.clone(), client.secret.as_ref().map(|s| s.expose_secret().to_owned()))
+            }
             (None, Some(url)) if by_document => (url.clone(), None),
             (None, _) => {
-                let made = manager.register_client(CLIENT_NAME, &redirect_uri, &asked).await.map_err(told)?;
+                let made = desk.register_client(CLIENT_NAME, &redirect_uri, &asked).await.map_err(told)?;
                 (made.client_id, made.client_secret)
             }
         };
         let known = Known { client_id, client_secret, redirect_uri, scopes: scopes.clone(), challenge };
         self.records.write(Record::Client, &known).await?;
-        manager.configure_client(known.config()).map_err(told)?;
-        let url = manager.get_authorization_url(&asked).await.map_err(told)?;
+        desk.configure_client(known.config()).map_err(told)?;
+        let url = desk.get_authorization_url(&asked).await.map_err(told)?;
         let state = url::Url::parse(&url)
             .ok()
-            .and_then(|url| url.query_pairs().find(|(key, _)| key == "state").map(|(_, value)| value.into_owned()))
+            .and_then(|url| {
+                url.query_pairs().find(|(key, _)| key == "state").map(|(_, value)| value.into_owned())
+            })
             .ok_or("the authorization server's address cannot be used")?;
         Ok(Login { url, state })
     }
 
     /// The operator's scopes, or what the server asks for, and never less than
     /// what the user has granted before.
-    async fn scopes(&self, manager: &AuthorizationManager) -> Result<Vec<String>, String> {
+    async fn scopes(&self, desk: &AuthorizationManager) -> Result<Vec<String>, String> {
         let mut scopes = match &self.client {
             Some(client) if !client.scopes.is_empty() => client.scopes.clone(),
-            Some(_) | None => manager.select_initial_scopes(&[]).await,
+            Some(_) | None => desk.select_initial_scopes(&[]).await,
         };
         let before: Option<StoredCredentials> = self.records.read(Record::Tokens).await?;
         for scope in before.into_iter().flat_map(|tokens| tokens.granted_scopes) {
@@ -157,28 +162,31 @@ impl Account {
     /// Finishes a login with the address that the user came back to.
     pub(crate) async fn finish(&self, callback: &str) -> Result<(), String> {
         let callback = AuthorizationCallback::from_redirect_url(callback).map_err(told)?;
-        let manager = self.ready_manager().await?.ok_or("no login was begun")?;
-        manager
-            .exchange_code_for_token_with_issuer(&callback.code, &callback.csrf_token, callback.issuer.as_deref())
-            .await
-            .map_err(told)?;
-        *self.manager.lock().await = Some(manager);
+        let desk = self.open_desk().await?.ok_or("no login was begun")?;
+        desk.exchange_code_for_token_with_issuer(
+            &callback.code,
+            &callback.csrf_token,
+            callback.issuer.as_deref(),
+        )
+        .await
+        .map_err(told)?;
+        *self.desk.lock().await = Some(desk);
         Ok(())
     }
 
-    /// A manager that can talk to the authorization server, if we are known there.
-    async fn ready_manager(&self) -> Result<Option<AuthorizationManager>, String> {
+    /// A desk that can talk to the authorization server, if we are known there.
+    async fn open_desk(&self) -> Result<Option<AuthorizationManager>, String> {
         let Some(known) = self.records.read::<Known>(Record::Client).await? else { return Ok(None) };
-        let mut manager = self.manager().await?;
-        let found = manager.resolve_metadata_from_challenge(known.challenge.as_deref()).await.map_err(told)?;
-        manager.set_metadata(found.metadata);
-        manager.configure_client(known.config()).map_err(told)?;
-        Ok(Some(manager))
+        let mut desk = self.desk().await?;
+        let found = desk.resolve_metadata_from_challenge(known.challenge.as_deref()).await.map_err(told)?;
+        desk.set_metadata(found.metadata);
+        desk.configure_client(known.config()).map_err(told)?;
+        Ok(Some(desk))
     }
 
     /// Forgets the user's tokens.
     pub(crate) async fn forget(&self) -> Result<(), String> {
-        *self.manager.lock().await = None;
+        *self.desk.lock().await = None;
         self.records.erase(Record::Tokens).await
     }
 
@@ -186,17 +194,17 @@ impl Account {
         if self.records.read::<StoredCredentials>(Record::Tokens).await?.is_none() {
             return Ok(None);
         }
-        let mut held = self.manager.lock().await;
+        let mut held = self.desk.lock().await;
         if held.is_none() {
             // Enough as long as the token is fresh: it costs no request.
-            match self.manager().await?.get_access_token().await {
+            match self.desk().await?.get_access_token().await {
                 Ok(token) => return Ok(Some(token.into())),
                 Err(AuthError::AuthorizationRequired) => return Ok(None),
-                Err(_) => *held = self.ready_manager().await?,
+                Err(_) => *held = self.open_desk().await?,
             }
         }
-        let Some(manager) = held.as_ref() else { return Ok(None) };
-        match manager.get_access_token().await {
+        let Some(desk) = held.as_ref() else { return Ok(None) };
+        match desk.get_access_token().await {
             Ok(token) => Ok(Some(token.into())),
             Err(AuthError::AuthorizationRequired) => Ok(None),
             Err(e) => Err(told(e)),
@@ -204,15 +212,15 @@ impl Account {
     }
 
     async fn refreshed(&self) -> Result<Option<SecretString>, String> {
-        let mut held = self.manager.lock().await;
+        let mut held = self.desk.lock().await;
         if held.is_none() {
-            *held = self.ready_manager().await?;
+            *held = self.open_desk().await?;
         }
-        let Some(manager) = held.as_ref() else { return Ok(None) };
-        if manager.refresh_token().await.is_err() {
+        let Some(desk) = held.as_ref() else { return Ok(None) };
+        if desk.refresh_token().await.is_err() {
             return Ok(None);
         }
-        Ok(manager.get_access_token().await.ok().map(SecretString::from))
+        Ok(desk.get_access_token().await.ok().map(SecretString::from))
     }
 }
 

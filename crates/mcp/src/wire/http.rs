@@ -203,10 +203,9 @@ impl StreamableHttpClient for DoorClient {
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         self.inner.pending.sent(&message);
         let (id, discovers) = match &message {
-            ClientJsonRpcMessage::Request(request) => (
-                Some(request.id.to_string()),
-                matches!(request.request, ClientRequest::DiscoverRequest(_)),
-            ),
+            ClientJsonRpcMessage::Request(request) => {
+                (Some(request.id.to_string()), matches!(request.request, ClientRequest::DiscoverRequest(_)))
+            }
             ClientJsonRpcMessage::Response(_)
             | ClientJsonRpcMessage::Notification(_)
             | ClientJsonRpcMessage::Error(_) => (None, false),
@@ -345,7 +344,9 @@ impl DoorClient {
         }
         let mut fault = Fault::status(status, answer.retry_after(), &String::from_utf8_lossy(&body));
         if self.inner.asked_for_sse && matches!(status, 404 | 405) {
-            fault.text.push_str("; the HTTP+SSE transport of 2024-11-05 is not supported, only streamable HTTP");
+            fault
+                .text
+                .push_str("; the HTTP+SSE transport of 2024-11-05 is not supported, only streamable HTTP");
         }
         let text = fault.text.clone();
         self.inner.pending.failed(id.map(str::to_owned), fault);

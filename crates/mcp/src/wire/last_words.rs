@@ -66,7 +66,8 @@ fn hide_bearers(text: &str) -> String {
     while let Some(at) = rest.find("Bearer ") {
         let (before, after) = rest.split_at(at + "Bearer ".len());
         out.push_str(before);
-        let end = after.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',')).unwrap_or(after.len());
+        let end =
+            after.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',')).unwrap_or(after.len());
         if end > 0 {
             out.push_str("[hidden]");
         }

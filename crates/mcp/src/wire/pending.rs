@@ -8,9 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, ServerResult, Tool,
-};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, ServerResult, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::fault::Fault;
@@ -167,7 +165,9 @@ fn list_for_rmcp(result: Value) -> Value {
 pub(crate) fn unwrap(result: ServerResult) -> Value {
     match result {
         ServerResult::CustomResult(custom) => match custom.0 {
-            Value::Object(mut object) if object.contains_key(RAW) => object.remove(RAW).unwrap_or(Value::Null),
+            Value::Object(mut object) if object.contains_key(RAW) => {
+                object.remove(RAW).unwrap_or(Value::Null)
+            }
             other => other,
         },
         ServerResult::ListToolsResult(mut list) => {

@@ -95,3 +95,45 @@ impl Drop for Process {
         self.signal(Signal::KILL);
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn children_of_this_process() -> usize {
+        let me = std::process::id().to_string();
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        let parents = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+        // The second field behind the name is the parent.
+        parents.filter(|stat| stat.rsplit(')').next().unwrap().split_whitespace().nth(1) == Some(&me)).count()
+    }
+
+    /// Row X17: a thousand starts leave no process behind, not even a zombie.
+    #[tokio::test]
+    async fn x17_a_thousand_starts_leave_nothing_behind() {
+        let program = Program {
+            command: "cat".to_owned(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            inherit: Vec::new(),
+            cwd: None,
+        };
+        for i in 0..1000 {
+            let (process, ends) = Process::start(&program).unwrap();
+            drop(ends);
+            match i % 2 {
+                0 => process.stop().await,
+                _ => drop(process),
+            }
+        }
+        // What was only dropped is reaped by the runtime, a moment later.
+        let end = std::time::Instant::now() + Duration::from_secs(10);
+        while children_of_this_process() > 0 && std::time::Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(children_of_this_process(), 0);
+    }
+}

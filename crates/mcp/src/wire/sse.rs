@@ -76,7 +76,8 @@ struct State {
 pub(crate) fn events(body: Body, pending: Arc<Pending>, request: Option<String>) -> Events {
     let pieces = unfold(Pieces { body, open: 0, failed: false }, next_piece).boxed();
     let inner = SseStream::from_bytes_stream(pieces).boxed();
-    let state = State { inner, pending, waiting: request, resumable: false, ahead: VecDeque::new(), ended: false };
+    let state =
+        State { inner, pending, waiting: request, resumable: false, ahead: VecDeque::new(), ended: false };
     unfold(state, next_event).boxed()
 }
 
@@ -119,7 +120,8 @@ fn wrapped(mut event: Sse, state: &mut State) -> Sse {
     };
     let Ok(value) = serde_json::from_str::<serde_json::Value>(data) else {
         // An answer that cannot be read must not leave its caller waiting.
-        if let Some(id) = super::line::id_of(data.as_bytes()).filter(|id| state.waiting.as_ref() == Some(id)) {
+        if let Some(id) = super::line::id_of(data.as_bytes()).filter(|id| state.waiting.as_ref() == Some(id))
+        {
             state.waiting = None;
             event.data = Some(spoilt(&id, Spoilt::Unreadable).to_string());
         }

@@ -20,7 +20,8 @@ async fn a_call_is_made_once_and_its_answer_comes_back() {
 async fn g4_two_hundred_calls_at_once_each_get_their_own_answer() {
     let fault = fault("plain");
     let one = &fault;
-    let calls = (0..200).map(|i| async move { text(one.call("echo", json!({ "message": i.to_string() })).await) });
+    let calls =
+        (0..200).map(|i| async move { text(one.call("echo", json!({ "message": i.to_string() })).await) });
     let answers = futures::future::join_all(calls).await;
     let expected: Vec<String> = (0..200).map(|i| i.to_string()).collect();
     assert_eq!(answers, expected);
@@ -45,7 +46,10 @@ async fn nothing_of_an_odd_result_is_lost() {
 async fn an_error_of_the_server_is_told_and_an_unknown_tool_reads_the_list_again() {
     let fault = fault("plain");
     let refused = fault.call("error", json!({})).await;
-    assert_eq!(refused, Outcome::Failed("MCP server fault answered with error -32050: I will not".to_owned()));
+    assert_eq!(
+        refused,
+        Outcome::Failed("MCP server fault answered with error -32050: I will not".to_owned())
+    );
     let lists = fault.count("list");
     let unknown = fault.call("nobody", json!({})).await;
     assert!(matches!(&unknown, Outcome::Failed(why) if why.contains("-32602")), "{unknown:?}");
@@ -77,7 +81,10 @@ async fn a_silent_server_ends_the_call_as_unknown_and_is_told() {
     let fault = fault_with("plain", json!({ "tool_timeout_sec": 0.3 }));
     fault.catalogue().await;
     let silent = fault.call("hang", json!({})).await;
-    assert!(matches!(&silent, Outcome::Unknown(why) if why.contains("no word from it within 300ms")), "{silent:?}");
+    assert!(
+        matches!(&silent, Outcome::Unknown(why) if why.contains("no word from it within 300ms")),
+        "{silent:?}"
+    );
     eventually("the cancellation", || (fault.count("cancelled") == 1).then_some(())).await;
     // The program is not blamed for one slow tool.
     assert_eq!(text(fault.call("echo", json!({ "message": "still here" })).await), "still here");
@@ -94,10 +101,16 @@ async fn progress_is_heard_and_resets_the_idle_time_but_not_the_total() {
     steps.progress = Some(Arc::new(move |progress| sink.lock().unwrap().push(progress)));
     assert_eq!(text(fault.host.call(&owner("a"), &fault.settings, steps).await), "all steps done");
     let heard = heard.lock().unwrap().clone();
-    assert_eq!(heard.first().unwrap(), &Progress { progress: 1.0, total: Some(6.0), message: Some("step 1".to_owned()) });
+    assert_eq!(
+        heard.first().unwrap(),
+        &Progress { progress: 1.0, total: Some(6.0), message: Some("step 1".to_owned()) }
+    );
     assert!(heard.len() >= 4, "{heard:?}");
     let endless = fault.call("steps", json!({ "steps": 1000, "pause": 0.25 })).await;
-    assert!(matches!(&endless, Outcome::Unknown(why) if why.contains("no answer from it within 3s")), "{endless:?}");
+    assert!(
+        matches!(&endless, Outcome::Unknown(why) if why.contains("no answer from it within 3s")),
+        "{endless:?}"
+    );
     assert_eq!(text(fault.call("late_progress", json!({})).await), "done");
     assert_eq!(text(fault.call("noise", json!({})).await), "after the noise");
     fault.host.stop().await;
@@ -134,7 +147,10 @@ async fn a_cancelled_call_and_a_forgotten_one_are_both_told_to_the_server() {
 async fn a_call_that_dies_with_its_server_is_unknown_and_never_repeated() {
     let fault = fault("plain");
     let lost = fault.call("die", json!({})).await;
-    assert!(matches!(&lost, Outcome::Unknown(why) if why.contains("may or may not have taken effect")), "{lost:?}");
+    assert!(
+        matches!(&lost, Outcome::Unknown(why) if why.contains("may or may not have taken effect")),
+        "{lost:?}"
+    );
     assert_eq!(fault.log().iter().filter(|line| line[1] == "die").count(), 1);
     // The server is started again, and the next call works.
     assert_eq!(text(fault.call("echo", json!({ "message": "back" })).await), "back");
@@ -163,7 +179,10 @@ async fn a_tool_that_is_not_allowed_is_not_sent() {
     let names: Vec<String> = fault.catalogue().await.tools.iter().map(|tool| tool.name.to_string()).collect();
     assert_eq!(names, ["mcp_fault_echo"]);
     let refused = fault.call("env", json!({})).await;
-    assert!(matches!(&refused, Outcome::NotSent { why, needs_login: false } if why.contains("not allowed")), "{refused:?}");
+    assert!(
+        matches!(&refused, Outcome::NotSent { why, needs_login: false } if why.contains("not allowed")),
+        "{refused:?}"
+    );
     assert_eq!(fault.count("call"), 0);
     fault.host.stop().await;
 }
@@ -176,7 +195,8 @@ async fn x17_a_program_sees_a_clean_environment() {
     let seen: Vec<&str> = seen.as_object().unwrap().keys().map(String::as_str).collect();
     let needed = ["PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL"];
     let given = ["FAULT_LOG", "FAULT_KEY", "CARGO_MANIFEST_DIR"];
-    let foreign: Vec<&&str> = seen.iter().filter(|name| !needed.contains(name) && !given.contains(name)).collect();
+    let foreign: Vec<&&str> =
+        seen.iter().filter(|name| !needed.contains(name) && !given.contains(name)).collect();
     assert!(foreign.is_empty(), "{foreign:?}");
     assert!(given.iter().all(|name| seen.contains(name)));
     // cargo itself sets many: they must not be there.

@@ -13,7 +13,15 @@ async fn x4_one_bad_tool_is_left_out_with_a_reason_and_never_the_others() {
     let names: Vec<&str> = catalogue.tools.iter().map(|tool| tool.tool.raw.as_str()).collect();
     let long = "n".repeat(90);
     let expected = [
-        "delete_all", "fine", "hidden", "hidden_parameter", "long", "look", &long, "odd_hints", "weird name/1.x",
+        "delete_all",
+        "fine",
+        "hidden",
+        "hidden_parameter",
+        "long",
+        "look",
+        &long,
+        "odd_hints",
+        "weird name/1.x",
         "without_schema",
     ];
     assert_eq!(names, expected);
@@ -89,7 +97,8 @@ async fn x4_a_changed_tool_is_not_the_one_that_was_pinned() {
 
         let generation = fault.status().generation;
         fault.call("swap", json!({})).await;
-        let change = tokio::time::timeout(std::time::Duration::from_secs(20), changes.recv()).await.unwrap().unwrap();
+        let change =
+            tokio::time::timeout(std::time::Duration::from_secs(20), changes.recv()).await.unwrap().unwrap();
         assert_eq!((change.difference.changed, change.difference.added), (vec!["echo".to_owned()], vec![]));
         assert!(fault.status().generation > generation);
         let echo = fault.tool("echo").await.unwrap();

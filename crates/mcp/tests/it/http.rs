@@ -57,7 +57,8 @@ impl Far {
     }
     async fn ask(&self, verb: Verb, path: &str, body: Option<Value>) -> Value {
         let target = Target::parse(&self.url(path)).unwrap();
-        let patience = Patience { head: Duration::from_secs(20), idle: Duration::from_secs(20), bytes: 1 << 24 };
+        let patience =
+            Patience { head: Duration::from_secs(20), idle: Duration::from_secs(20), bytes: 1 << 24 };
         let body = body.map(|body| body.to_string().into_bytes().into());
         let letter = Letter { verb, target: &target, headers: &[], accept: "*/*", body, patience };
         let mut answer = Door::operator().unwrap().send(letter).await.unwrap();
@@ -75,7 +76,10 @@ impl Far {
 }
 
 fn remote(far: &Far, path: &str) -> ServerSettings {
-    server("far", json!({ "url": far.url(path), "tool_timeout_sec": 10, "headers": { "X-Canary": "canary-1" } }))
+    server(
+        "far",
+        json!({ "url": far.url(path), "tool_timeout_sec": 10, "headers": { "X-Canary": "canary-1" } }),
+    )
 }
 
 async fn echo(host: &Host, settings: &ServerSettings, message: &str) -> Outcome {
@@ -91,7 +95,10 @@ async fn g4_both_eras_are_spoken_over_http() {
         assert_eq!(host.status()[0].era, Some(era));
         let hologram = host.call(&owner("a"), &settings, call("unknown_block", json!({}))).await;
         assert_eq!(done(hologram).raw["content"], json!([{ "type": "hologram" }]));
-        assert_eq!(text(host.call(&owner("a"), &settings, call("sse", json!({ "message": "m" }))).await), "m");
+        assert_eq!(
+            text(host.call(&owner("a"), &settings, call("sse", json!({ "message": "m" }))).await),
+            "m"
+        );
         host.stop().await;
         // A session of the older era is ended, not left behind.
         let log = far.log().await;
@@ -224,11 +231,17 @@ async fn headers_that_a_tool_asks_for_are_sent() {
     let settings = remote(&far, "/mcp");
     let seen = host.catalogue(&owner("a"), std::slice::from_ref(&settings), Duration::from_secs(20)).await;
     let names: Vec<&str> = seen.tools.iter().map(|tool| tool.tool.raw.as_str()).collect();
-    assert!(names.contains(&"header") && names.contains(&"odd") && !names.contains(&"bad_header"), "{names:?}");
+    assert!(
+        names.contains(&"header") && names.contains(&"odd") && !names.contains(&"bad_header"),
+        "{names:?}"
+    );
     assert_eq!(host.status()[0].left_out[0].name, "bad_header");
     done(host.call(&owner("a"), &settings, call("header", json!({ "region": "eu-1" }))).await);
     let calls = far.calls().await;
     let heard = &calls[0][3];
-    assert_eq!((&heard["mcp-param-region"], &heard["mcp-name"], &heard["mcp-method"]), (&json!("eu-1"), &json!("header"), &json!("tools/call")));
+    assert_eq!(
+        (&heard["mcp-param-region"], &heard["mcp-name"], &heard["mcp-method"]),
+        (&json!("eu-1"), &json!("header"), &json!("tools/call"))
+    );
     host.stop().await;
 }

@@ -14,7 +14,10 @@ async fn x17_a_server_that_exits_says_why_in_its_own_words_without_secrets() {
     let status = fault.until("the failure", |s| s.state == "backing_off").await;
     let why = status.why.unwrap();
     assert!(why.contains("cannot open the database with key [hidden]"), "{why}");
-    assert!(why.contains("Bearer [hidden]") && !why.contains("very-secret-key") && !why.contains("abcdef"), "{why}");
+    assert!(
+        why.contains("Bearer [hidden]") && !why.contains("very-secret-key") && !why.contains("abcdef"),
+        "{why}"
+    );
     fault.host.stop().await;
     assert_eq!(fault.status().state, "stopped");
 }

@@ -17,7 +17,11 @@ fn user(name: &str) -> Owner {
 
 fn logins(store: &Arc<MemoryTokens>) -> Logins {
     let store: Arc<MemoryTokens> = Arc::clone(store);
-    Logins { store, redirect_uri: "http://127.0.0.1:8787/api/mcp/callback".to_owned(), client_metadata_url: None }
+    Logins {
+        store,
+        redirect_uri: "http://127.0.0.1:8787/api/mcp/callback".to_owned(),
+        client_metadata_url: None,
+    }
 }
 
 fn remote(far: &Far) -> ServerSettings {
@@ -30,7 +34,8 @@ fn remote(far: &Far) -> ServerSettings {
 async fn browse(url: &str) -> String {
     let target = Target::parse(url).unwrap();
     let patience = Patience { head: Duration::from_secs(20), idle: Duration::from_secs(20), bytes: 1 << 20 };
-    let letter = Letter { verb: Verb::Get, target: &target, headers: &[], accept: "*/*", body: None, patience };
+    let letter =
+        Letter { verb: Verb::Get, target: &target, headers: &[], accept: "*/*", body: None, patience };
     let answer = Door::operator().unwrap().send(letter).await.unwrap();
     assert_eq!(answer.status, 302);
     answer.header("location").unwrap().to_owned()
@@ -121,7 +126,8 @@ async fn a_refused_token_is_renewed_without_a_second_call() {
     assert_eq!(text(echo(&host, &ada, &settings).await), "hi");
     far.control(json!({ "revoke": true })).await;
     assert_eq!(text(echo(&host, &ada, &settings).await), "hi");
-    let refreshed = |log: &[Value]| log.iter().filter(|line| line[1]["grant_type"] == "refresh_token").count();
+    let refreshed =
+        |log: &[Value]| log.iter().filter(|line| line[1]["grant_type"] == "refresh_token").count();
     assert_eq!(refreshed(&far.log().await), 1);
     far.control(json!({ "revoke": true, "refresh": {} })).await;
     assert!(needs_login(&echo(&host, &ada, &settings).await));

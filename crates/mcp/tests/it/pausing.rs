@@ -41,7 +41,10 @@ async fn an_older_server_asks_while_its_call_is_open() {
         assert_eq!(text(fault.host.call(&owner("a"), &fault.settings, elicit).await), answer);
         let asked = scripted.asked.lock().unwrap();
         let Question::Form { message, schema } = &asked[0] else { panic!("{asked:?}") };
-        assert_eq!((message.as_str(), &schema["properties"]["colour"]["type"]), ("Which colour?", &json!("string")));
+        assert_eq!(
+            (message.as_str(), &schema["properties"]["colour"]["type"]),
+            ("Which colour?", &json!("string"))
+        );
     }
     // Nobody is there to be asked.
     assert_eq!(text(fault.call("elicit", json!({})).await), r#"{"action": "decline"}"#);
@@ -63,7 +66,8 @@ async fn the_timers_stand_still_while_a_question_is_open() {
             .boxed()
         }
     }
-    let fault = crate::yard::fault_with("plain", json!({ "tool_timeout_sec": 0.5, "total_timeout_sec": 0.8 }));
+    let fault =
+        crate::yard::fault_with("plain", json!({ "tool_timeout_sec": 0.5, "total_timeout_sec": 0.8 }));
     fault.catalogue().await;
     let mut elicit = call("elicit", json!({}));
     elicit.ask = Some(Arc::new(Slow));
@@ -116,7 +120,8 @@ async fn a_paused_call_is_resumed_by_another_process() {
     let (key, question) = state.questions().next().unwrap();
     assert!(matches!(question, Question::Form { .. }));
     let replies = Map::from_iter([(key.to_owned(), Reply::Accept(json!({ "colour": "blue" })).to_value())]);
-    let outcome = another.resume(&owner("a"), &fault.settings, call("ask", json!({ "a": 1 })), state, replies).await;
+    let outcome =
+        another.resume(&owner("a"), &fault.settings, call("ask", json!({ "a": 1 })), state, replies).await;
     assert_eq!(text(outcome), r#"{"colour": {"action": "accept", "content": {"colour": "blue"}}}"#);
     // The same arguments both times.
     let calls: Vec<_> = fault.log().into_iter().filter(|line| line[0] == "call").collect();
@@ -132,7 +137,10 @@ async fn a_server_may_not_ask_for_ever_and_may_ask_to_be_asked_again() {
     for _ in 0..5 {
         let state = paused(outcome);
         let replies = object(json!({ "colour": { "action": "decline" } }));
-        outcome = fault.host.resume(&owner("a"), &fault.settings, call("ask_forever", json!({})), state, replies).await;
+        outcome = fault
+            .host
+            .resume(&owner("a"), &fault.settings, call("ask_forever", json!({})), state, replies)
+            .await;
     }
     assert!(matches!(&outcome, Outcome::Failed(why) if why.contains("more than 5 times")), "{outcome:?}");
     fault.host.stop().await;
@@ -152,9 +160,11 @@ async fn a_task_is_followed_to_its_end_asks_and_can_be_cancelled() {
     assert_eq!(text(end), "null");
 
     let asking = ticket(fault.call("task_ask", json!({})).await);
-    let state = paused(fault.host.follow(&owner("a"), &fault.settings, asking, call("task_ask", json!({}))).await);
+    let state =
+        paused(fault.host.follow(&owner("a"), &fault.settings, asking, call("task_ask", json!({}))).await);
     let replies = object(json!({ "colour": { "action": "accept", "content": { "colour": "green" } } }));
-    let end = fault.host.resume(&owner("a"), &fault.settings, call("task_ask", json!({})), state, replies).await;
+    let end =
+        fault.host.resume(&owner("a"), &fault.settings, call("task_ask", json!({})), state, replies).await;
     assert!(text(end).contains("green"));
     assert_eq!(fault.count("update-task"), 1);
 

@@ -18,7 +18,8 @@ async fn real(name: &str, mut entry: Value) -> Real {
     entry["startup_timeout_sec"] = json!(60);
     entry["required"] = json!(true);
     let (host, settings) = (host(), server(name, entry));
-    let catalogue = host.catalogue(&owner("a"), std::slice::from_ref(&settings), Duration::from_secs(60)).await;
+    let catalogue =
+        host.catalogue(&owner("a"), std::slice::from_ref(&settings), Duration::from_secs(60)).await;
     assert!(catalogue.missing.is_empty(), "{:?}", catalogue.missing);
     assert_eq!(host.status()[0].left_out, [], "a tool of a real server was left out");
     Real { host, settings, catalogue }
@@ -80,7 +81,8 @@ async fn g4_memory_remembers() {
     entry["env"] = json!({ "MEMORY_FILE_PATH": folder.path().join("memory.jsonl") });
     let real = real("memory", entry).await;
     real.is(Era::Legacy, 9);
-    let entity = json!({ "entities": [{ "name": "Ada", "entityType": "person", "observations": ["likes engines"] }] });
+    let entity =
+        json!({ "entities": [{ "name": "Ada", "entityType": "person", "observations": ["likes engines"] }] });
     assert!(!done(real.call("create_entities", entity).await).is_error);
     assert!(text(real.call("search_nodes", json!({ "query": "engines" })).await).contains("Ada"));
     real.host.stop().await;
@@ -89,7 +91,11 @@ async fn g4_memory_remembers() {
 #[tokio::test]
 async fn g4_time_converts() {
     let Some(root) = installed() else { return };
-    let real = real("time", json!({ "command": root.join("python/bin/mcp-server-time"), "args": ["--local-timezone", "UTC"] })).await;
+    let real = real(
+        "time",
+        json!({ "command": root.join("python/bin/mcp-server-time"), "args": ["--local-timezone", "UTC"] }),
+    )
+    .await;
     real.is(Era::Modern, 2);
     let arguments = json!({ "source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo" });
     assert!(text(real.call("convert_time", arguments).await).contains("21:00"));
@@ -118,7 +124,11 @@ async fn g4_sqlite_writes_and_reads() {
     let Some(root) = installed() else { return };
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("a.db");
-    let real = real("sqlite", json!({ "command": root.join("sqlite/bin/mcp-server-sqlite"), "args": ["--db-path", database] })).await;
+    let real = real(
+        "sqlite",
+        json!({ "command": root.join("sqlite/bin/mcp-server-sqlite"), "args": ["--db-path", database] }),
+    )
+    .await;
     real.is(Era::Legacy, 6);
     done(real.call("create_table", json!({ "query": "CREATE TABLE t (x INTEGER)" })).await);
     done(real.call("write_query", json!({ "query": "INSERT INTO t VALUES (42)" })).await);
@@ -129,7 +139,11 @@ async fn g4_sqlite_writes_and_reads() {
 #[tokio::test]
 async fn g4_fetch_refuses_private_addresses_by_itself() {
     let Some(root) = installed() else { return };
-    let real = real("fetch", json!({ "command": root.join("python/bin/mcp-server-fetch"), "args": ["--ignore-robots-txt"] })).await;
+    let real = real(
+        "fetch",
+        json!({ "command": root.join("python/bin/mcp-server-fetch"), "args": ["--ignore-robots-txt"] }),
+    )
+    .await;
     real.is(Era::Modern, 1);
     let refused = real.call("fetch", json!({ "url": "http://127.0.0.1:9/" })).await;
     let heard = match refused {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use toolyard_egress::Door;
 use toolyard_mcp::{
-    Answer, Call, Catalogue, Doors, Entry, Host, Logins, McpTool, Outcome, Owner, ServerSettings, ServerStatus, read_entries,
+    Answer, Call, Catalogue, Doors, Entry, Host, Logins, McpTool, Outcome, Owner, ServerSettings,
+    ServerStatus, read_entries,
 };
 use toolyard_protocol::TenantId;
 use toolyard_schema::Schemas;
@@ -35,8 +36,12 @@ pub(crate) fn server(name: &str, entry: Value) -> ServerSettings {
 pub(crate) fn python() -> String {
     static FOUND: OnceLock<String> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
-        let out = std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
-        String::from_utf8(out.expect("python3 is needed for the fault server").stdout).unwrap().trim().to_owned()
+        let out =
+            std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+        String::from_utf8(out.expect("python3 is needed for the fault server").stdout)
+            .unwrap()
+            .trim()
+            .to_owned()
     });
     found.clone()
 }

@@ -114,7 +114,10 @@ fn check_server(server: &McpServer, path: &str) -> Result<(), BadConfig> {
     match &server.url {
         Some(url) => check_url(url).or_else(|why| at("url", why))?,
         None if server.transport.is_some() || server.headers.is_some() => {
-            return at("url", "is required beside transport and headers; without it, the name alone names a server of the operator");
+            return at(
+                "url",
+                "is required beside transport and headers; without it, the name alone names a server of the operator",
+            );
         }
         None => {}
     }
