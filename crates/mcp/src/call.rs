@@ -121,6 +121,12 @@ pub(crate) async fn make(link: &Arc<Link>, owner: &Owner, mut call: Call) -> Out
                 link.order(Order::Suspect(fault));
                 gone(link, &live).await;
             }
+            Tried::NeverSent(fault) if matches!(fault.kind, FaultKind::Login { .. }) => {
+                // The state knows what the server asks for before the caller does.
+                let outcome = conclude(link, Tried::NeverSent(fault), round);
+                gone(link, &live).await;
+                return outcome;
+            }
             Tried::Lost(fault) if !mended && call.repeats_safely => {
                 mended = true;
                 link.order(Order::Suspect(fault));

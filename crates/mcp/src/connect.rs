@@ -131,10 +131,13 @@ async fn by_http(settings: &ServerSettings, remote: &Remote, way: &Way<'_>) -> R
     // no path or query in rmcp's own logs.
     let config = StreamableHttpClientTransportConfig::with_uri(remote.target.origin())
         .max_sse_event_size(limits::MCP_MESSAGE_BYTES);
-    let transport = StreamableHttpClientTransport::with_client(client, config);
+    let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
     let handler = handler(settings);
     match handler.clone().serve_with_lifecycle(transport, mode(way.era)).await {
-        Ok(service) => Ok(connected(service, handler, pending)),
+        Ok(service) => {
+            client.stream_is_open().await;
+            Ok(connected(service, handler, pending))
+        }
         Err(e) => Err(pending
             .last_fault()
             .unwrap_or_else(|| Fault::passing(format!("the start failed: {}", short(&e))))),

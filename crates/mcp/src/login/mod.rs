@@ -60,6 +60,8 @@ struct Known {
     redirect_uri: String,
     scopes: Vec<String>,
     challenge: Option<String>,
+    /// The authorization server that knows us so. Another one must not see it.
+    issuer: Option<String>,
 }
 
 impl Known {
@@ -116,7 +118,9 @@ impl Account {
         let found = desk.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(told)?;
         let by_document = found.metadata.additional_fields.get("client_id_metadata_document_supported")
             == Some(&serde_json::Value::Bool(true));
+        let issuer = found.metadata.issuer.clone();
         desk.set_metadata(found.metadata);
+        self.forget_foreign(issuer.as_deref()).await?;
         let scopes = self.scopes(&desk).await?;
         let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let redirect_uri = self.logins.redirect_uri.clone();
@@ -130,7 +134,8 @@ impl Account {
                 (made.client_id, made.client_secret)
             }
         };
-        let known = Known { client_id, client_secret, redirect_uri, scopes: scopes.clone(), challenge };
+        let known =
+            Known { client_id, client_secret, redirect_uri, scopes: scopes.clone(), challenge, issuer };
         self.records.write(Record::Client, &known).await?;
         desk.configure_client(known.config()).map_err(told)?;
         let url = desk.get_authorization_url(&asked).await.map_err(told)?;
@@ -179,9 +184,24 @@ impl Account {
         let Some(known) = self.records.read::<Known>(Record::Client).await? else { return Ok(None) };
         let mut desk = self.desk().await?;
         let found = desk.resolve_metadata_from_challenge(known.challenge.as_deref()).await.map_err(told)?;
+        if found.metadata.issuer != known.issuer {
+            // The server has moved to another authorization server.
+            self.forget_foreign(found.metadata.issuer.as_deref()).await?;
+            return Ok(None);
+        }
         desk.set_metadata(found.metadata);
         desk.configure_client(known.config()).map_err(told)?;
         Ok(Some(desk))
+    }
+
+    /// Forgets what belongs to an authorization server other than `issuer`.
+    async fn forget_foreign(&self, issuer: Option<&str>) -> Result<(), String> {
+        let known: Option<Known> = self.records.read(Record::Client).await?;
+        if known.is_some_and(|known| known.issuer.as_deref() != issuer) {
+            self.records.erase(Record::Client).await?;
+            self.records.erase(Record::Tokens).await?;
+        }
+        Ok(())
     }
 
     /// Forgets the user's tokens.

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use secrecy::SecretString;
 use serde_json::Value;
+use tokio::sync::watch;
 use toolyard_egress::{Answer, Door, EgressError, Header, Letter, Patience, Target, Verb};
 use toolyard_protocol::limits;
 
@@ -28,6 +30,8 @@ use crate::settings::Remote;
 const LONG: Duration = Duration::from_millis(limits::MCP_TIMEOUT_MAX_MS);
 /// For what nobody waits long: the end of a session.
 const SHORT: Duration = Duration::from_secs(5);
+/// How long a server may take to open its own stream.
+const STREAM: Duration = Duration::from_secs(3);
 /// Redirects within one origin that are followed.
 const HOPS: usize = 5;
 /// Bytes of a refusal that an error may quote.
@@ -55,6 +59,10 @@ struct Inner {
     pending: Arc<Pending>,
     bearer: Option<Arc<dyn Bearer>>,
     asked_for_sse: bool,
+    /// The server gave a session: it may send what it likes on a stream.
+    has_session: AtomicBool,
+    /// The request for that stream was answered, in whatever way.
+    stream: watch::Sender<bool>,
 }
 
 type HttpError = StreamableHttpError<EgressError>;
@@ -69,7 +77,26 @@ impl DoorClient {
         let headers =
             remote.headers.iter().map(|(name, value)| Header::secret(name.clone(), value.clone())).collect();
         let (target, asked_for_sse) = (remote.target.clone(), remote.asked_for_sse);
-        Self { inner: Arc::new(Inner { door, target, headers, pending, bearer, asked_for_sse }) }
+        let inner = Inner {
+            door,
+            target,
+            headers,
+            pending,
+            bearer,
+            asked_for_sse,
+            has_session: AtomicBool::new(false),
+            stream: watch::Sender::new(false),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Waits until the server's own stream is open, if there will be one. A
+    /// server that asks the user something before would ask nobody.
+    pub(crate) async fn stream_is_open(&self) {
+        if self.inner.has_session.load(Ordering::Relaxed) {
+            let mut seen = self.inner.stream.subscribe();
+            let _ = tokio::time::timeout(STREAM, seen.wait_for(|answered| *answered)).await;
+        }
     }
 
     async fn send(
@@ -222,6 +249,9 @@ impl StreamableHttpClient for DoorClient {
             answer = self.send(Verb::Post, headers, Some(body), LONG).await.map_err(failed)?;
         }
         let session = answer.header("mcp-session-id").map(str::to_owned);
+        if session.is_some() {
+            self.inner.has_session.store(true, Ordering::Relaxed);
+        }
         if matches!(answer.status, 202 | 204) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
@@ -271,7 +301,9 @@ impl StreamableHttpClient for DoorClient {
     ) -> Result<Events, HttpError> {
         let mut headers = self.headers(session_id.as_deref(), auth_header, custom_headers).await?;
         headers.extend(last_event_id.map(|id| Header::plain("last-event-id", id)));
-        let mut answer = self.send(Verb::Get, headers, None, LONG).await.map_err(HttpError::Client)?;
+        let answer = self.send(Verb::Get, headers, None, LONG).await;
+        self.inner.stream.send_replace(true);
+        let mut answer = answer.map_err(HttpError::Client)?;
         if answer.status == 405 {
             return Err(HttpError::ServerDoesNotSupportSse);
         }
