@@ -16,7 +16,7 @@ use crate::connect::Live;
 use crate::fault::{Fault, FaultKind};
 use crate::flight::Progress;
 use crate::link::{Link, Order};
-use crate::settings::Owner;
+use crate::settings::{Owner, ServerSettings};
 use crate::task::Ticket;
 use crate::wire::pending::{Spoilt, spoilt_kind, unwrap};
 
@@ -40,6 +40,22 @@ pub struct Call {
     /// Answers questions while the call is open. Without it they are declined.
     pub ask: Option<Arc<dyn Ask>>,
     pub cancel: CancellationToken,
+    /// The caller's own patience: a connection may be shared with others.
+    pub(crate) times: Times,
+}
+
+/// How long a caller waits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    pub(crate) start: Duration,
+    pub(crate) idle: Duration,
+    pub(crate) total: Duration,
+}
+
+impl Times {
+    pub(crate) const fn of(settings: &ServerSettings) -> Self {
+        Self { start: settings.start, idle: settings.idle, total: settings.total }
+    }
 }
 
 impl fmt::Debug for Call {
@@ -58,6 +74,11 @@ impl Call {
             progress: None,
             ask: None,
             cancel: CancellationToken::new(),
+            times: Times {
+                start: Duration::from_millis(limits::MCP_START_MS),
+                idle: Duration::from_millis(limits::TOOL_TIMEOUT_MS),
+                total: Duration::from_millis(limits::MCP_TOTAL_MS),
+            },
         }
     }
 }
@@ -110,11 +131,11 @@ pub(crate) async fn make(link: &Arc<Link>, owner: &Owner, mut call: Call) -> Out
     let mut round = call.resume.as_ref().map_or(0, |(paused, _)| paused.round);
     let mut mended = false;
     loop {
-        let live = match ready(link).await {
+        let live = match ready(link, call.times.start).await {
             Ok(live) => live,
             Err(refused) => return refused,
         };
-        let tried = attempt(link, &live, owner, &call, request(&call)).await;
+        let tried = attempt(&live, owner, &call, request(&call)).await;
         match tried {
             Tried::NeverSent(fault) if !mended && retries(&fault) => {
                 mended = true;
@@ -157,10 +178,10 @@ async fn gone(link: &Link, live: &Live) {
 }
 
 /// The connection, waited for as long as a start may take.
-pub(crate) async fn ready(link: &Link) -> Result<Live, Outcome> {
+pub(crate) async fn ready(link: &Link, start: Duration) -> Result<Live, Outcome> {
     link.touch();
-    link.order(Order::Wake { at_once: false });
-    let until = Instant::now() + link.settings.start;
+    link.wake(false);
+    let until = Instant::now() + start;
     let now = link.wait(until, |now| now.live.is_some() || now.state.is_hopeless()).await;
     if let Some(live) = now.live {
         return Ok(live);
@@ -175,13 +196,7 @@ pub(crate) async fn ready(link: &Link) -> Result<Live, Outcome> {
 }
 
 /// Sends a request and waits for its one answer.
-pub(crate) async fn attempt(
-    link: &Link,
-    live: &Live,
-    owner: &Owner,
-    call: &Call,
-    request: ClientRequest,
-) -> Tried {
+pub(crate) async fn attempt(live: &Live, owner: &Owner, call: &Call, request: ClientRequest) -> Tried {
     let mut flight = live.flights.board(owner.clone(), call.ask.clone());
     if call.cancel.is_cancelled() {
         return Tried::Canceled;
@@ -192,7 +207,7 @@ pub(crate) async fn attempt(
     };
     let id = handle.id.to_string();
     flight.sent(id.clone(), handle.progress_token.0.to_string());
-    let (idle, total) = (link.settings.idle, link.settings.total);
+    let (idle, total) = (call.times.idle, call.times.total);
     let start = Instant::now();
     let (mut last_word, mut asked) = (start, Duration::ZERO);
     let mut told: Option<Instant> = None;

@@ -67,7 +67,8 @@ pub struct Entry {
     /// Its hints are believed and its results do not taint a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted: Option<bool>,
-    /// Who shares one connection. Missing means everybody.
+    /// Who shares one connection. Missing means everybody for a program and for
+    /// an address with headers, else each user alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Sharing>,
     /// The protocol it speaks. Missing means: ask.

@@ -16,13 +16,13 @@ use toolyard_protocol::{Hash, limits};
 use toolyard_schema::Schemas;
 
 use crate::answer::Paused;
-use crate::call::{self, Call, Outcome};
+use crate::call::{self, Call, Outcome, Times};
 use crate::keeper;
 use crate::link::{Key, Link, Order};
 use crate::listing::Difference;
 use crate::login::{Account, Login, Logins};
 use crate::name;
-use crate::settings::{Era, Launch, Origin, Owner, ServerName, ServerSettings, Share};
+use crate::settings::{Era, Launch, Origin, Owner, ServerName, ServerSettings, Share, Sharing};
 use crate::status::{ServerStatus, State};
 use crate::task::{self, Ticket};
 use crate::tool::McpTool;
@@ -30,6 +30,8 @@ use crate::wire::http::Bearer;
 
 /// Changes that a slow listener may miss; it then reads the catalogue anew.
 const CHANGES: usize = 256;
+const NO_LOGINS: &str =
+    "this server has no logins: they need a url without an authorization header and sharing = \"user\"";
 /// How long [`Host::stop`] waits for programs to end.
 const STOP: Duration = Duration::from_secs(5);
 
@@ -105,6 +107,10 @@ impl Shared {
     /// is not mixed with it.
     fn account(&self, share: &Share, settings: &ServerSettings) -> Option<Account> {
         let Launch::Http(remote) = &settings.launch else { return None };
+        // One user's login must not serve another.
+        if settings.sharing != Sharing::User {
+            return None;
+        }
         let logins = self.logins.as_ref().filter(|_| !remote.headers.contains_key("authorization"))?;
         Some(Account::new(logins, share.clone(), remote, self.doors.guarded.clone()))
     }
@@ -189,7 +195,7 @@ impl Host {
         let now = Instant::now();
         let waits = servers.iter().map(|settings| async move {
             let link = self.link(owner, settings)?;
-            link.order(Order::Wake { at_once: false });
+            link.wake(false);
             let until = now + if settings.required { settings.start.max(patience) } else { patience };
             let seen = link.wait(until, |now| now.listing.is_some() || now.state.is_hopeless()).await;
             if seen
@@ -305,6 +311,7 @@ impl Host {
             Ok(link) => link,
             Err(why) => return Outcome::NotSent { why, needs_login: false },
         };
+        call.times = Times::of(settings);
         call.cancel = call.cancel.child_token();
         let _cancel_on_drop = call.cancel.clone().drop_guard();
         let work = work(link, owner.clone(), call);
@@ -317,7 +324,7 @@ impl Host {
     /// Begins a login of `owner` at a server that asks for one.
     pub async fn login(&self, owner: &Owner, settings: &ServerSettings) -> Result<Login, String> {
         let share = settings.share(owner);
-        let account = self.shared.account(&share, settings).ok_or("this server has no logins")?;
+        let account = self.shared.account(&share, settings).ok_or(NO_LOGINS)?;
         let key = (settings.fingerprint(), share);
         let link = lock(&self.shared.links).get(&key).cloned();
         let challenge = link.and_then(|link| match link.snapshot().state {
@@ -336,18 +343,18 @@ impl Host {
         callback: &str,
     ) -> Result<(), String> {
         let share = settings.share(owner);
-        let account = self.shared.account(&share, settings).ok_or("this server has no logins")?;
+        let account = self.shared.account(&share, settings).ok_or(NO_LOGINS)?;
         Box::pin(account.finish(callback)).await?;
-        self.link(owner, settings)?.order(Order::Wake { at_once: true });
+        self.link(owner, settings)?.wake(true);
         Ok(())
     }
 
     /// Forgets the tokens of `owner` at a server.
     pub async fn log_out(&self, owner: &Owner, settings: &ServerSettings) -> Result<(), String> {
         let share = settings.share(owner);
-        let account = self.shared.account(&share, settings).ok_or("this server has no logins")?;
+        let account = self.shared.account(&share, settings).ok_or(NO_LOGINS)?;
         account.forget().await?;
-        self.link(owner, settings)?.order(Order::Wake { at_once: true });
+        self.link(owner, settings)?.wake(true);
         Ok(())
     }
 
@@ -355,7 +362,11 @@ impl Host {
     pub fn refresh(&self, owner: &Owner, settings: &ServerSettings) {
         if let Ok(link) = self.link(owner, settings) {
             let works = matches!(link.snapshot().state, State::Ready);
-            link.order(if works { Order::Relist } else { Order::Wake { at_once: true } });
+            if works {
+                link.order(Order::Relist);
+            } else {
+                link.wake(true);
+            }
         }
     }
 

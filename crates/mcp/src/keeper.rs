@@ -244,6 +244,7 @@ async fn rest(
     let now = Instant::now();
     let verdict = health.failed(now, &fault, chance());
     let why = fault.text.clone();
+    let needs_login = verdict == Verdict::Login;
     let (by_itself, from) = match verdict {
         Verdict::RetryIn(pause) => {
             let why =
@@ -264,7 +265,6 @@ async fn rest(
             (false, now)
         }
     };
-    let needs_login = matches!(link.snapshot().state, State::NeedsAuth { .. });
     loop {
         tokio::select! {
             () = link.stop.cancelled() => return false,

@@ -92,6 +92,28 @@ impl Link {
         let _ = self.orders.try_send(order);
     }
 
+    /// Somebody needs the connection. What was hopeless is not, if now is the
+    /// time to try again: whoever looks next waits for the try.
+    pub(crate) fn wake(&self, at_once: bool) {
+        self.snapshot.send_if_modified(|now| {
+            let hope = match &now.state {
+                State::Failed { until, .. } => at_once || *until <= Instant::now(),
+                State::NeedsAuth { .. } => at_once,
+                State::Disabled
+                | State::Starting
+                | State::Ready
+                | State::Degraded { .. }
+                | State::BackingOff { .. }
+                | State::Stopped => false,
+            };
+            if hope {
+                (now.state, now.since) = (State::Starting, Instant::now());
+            }
+            hope
+        });
+        self.order(Order::Wake { at_once });
+    }
+
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.snapshot.borrow().clone()
     }

@@ -170,9 +170,12 @@ pub struct ServerSettings {
 impl ServerSettings {
     /// With the default times and nobody's trust.
     pub fn new(name: ServerName, origin: Origin, launch: Launch) -> Self {
+        // A program, or an address with the operator's own credentials, serves
+        // everybody; elsewhere each user may have a login.
         let sharing = match (origin, &launch) {
-            (Origin::Operator, _) => Sharing::Shared,
-            (Origin::Agent, _) => Sharing::User,
+            (Origin::Operator, Launch::Stdio(_)) => Sharing::Shared,
+            (Origin::Operator, Launch::Http(remote)) if !remote.headers.is_empty() => Sharing::Shared,
+            (Origin::Operator | Origin::Agent, _) => Sharing::User,
         };
         Self {
             name,

@@ -170,11 +170,11 @@ async fn abandon(link: &Arc<Link>, owner: &Owner, ticket: &Ticket, call: &Call) 
 }
 
 async fn ask(link: &Arc<Link>, owner: &Owner, call: &Call, request: ClientRequest) -> Result<Value, Tried> {
-    let live = match ready(link).await {
+    let live = match ready(link, call.times.start).await {
         Ok(live) => live,
         Err(_) => return Err(Tried::NeverSent(crate::fault::Fault::never_sent("not ready"))),
     };
-    match attempt(link, &live, owner, call, request).await {
+    match attempt(&live, owner, call, request).await {
         Tried::Answer(raw) => Ok(raw),
         Tried::NeverSent(fault) => {
             link.order(crate::link::Order::Suspect(fault.clone()));

@@ -71,7 +71,7 @@ pub const MCP_SERVERS: usize = 32;
 /// Longest name of an MCP server.
 pub const MCP_SERVER_NAME: usize = 32;
 /// Connections to MCP servers that one gateway holds.
-pub const MCP_LINKS: usize = 512;
+pub const MCP_LINKS: usize = 4096;
 /// Tools taken from one MCP server.
 pub const MCP_TOOLS: usize = 512;
 /// Pages of one list of an MCP server.

@@ -37,7 +37,7 @@ fn the_form_of_other_hosts_is_read() {
     let Launch::Http(off) = &servers[1].launch else { panic!() };
     assert_eq!((off.headers["authorization"].expose_secret(), servers[1].enabled), ("Bearer k-1", false));
     let Launch::Http(web) = &servers[2].launch else { panic!() };
-    assert_eq!(web.headers["x-key"].expose_secret(), "k-1");
+    assert_eq!((web.headers["x-key"].expose_secret(), servers[2].sharing), ("k-1", Sharing::Shared));
     assert!(servers[2].offers("a") && !servers[2].offers("b"));
     // Nothing of it is printed.
     assert!(!format!("{servers:?}").contains("k-1"));

@@ -166,3 +166,21 @@ async fn a_connection_is_shared_only_as_the_settings_say() {
         fault.host.stop().await;
     }
 }
+
+/// Two agents may share a program and have different patience.
+#[tokio::test]
+async fn each_caller_has_its_own_time_on_a_shared_connection() {
+    let fault = fault("plain");
+    fault.catalogue().await;
+    let mut hasty = fault.settings.clone();
+    (hasty.idle, hasty.total) = (Duration::from_millis(200), Duration::from_millis(200));
+    let me = owner("a");
+    let (slow, quick) = tokio::join!(
+        fault.call("steps", json!({ "steps": 1, "pause": 0.8 })),
+        fault.host.call(&me, &hasty, crate::yard::call("steps", json!({ "steps": 1, "pause": 0.8 })))
+    );
+    assert_eq!(text(slow), "all steps done");
+    assert!(matches!(&quick, Outcome::Unknown(why) if why.contains("200ms")), "{quick:?}");
+    assert_eq!(fault.count("start"), 1);
+    fault.host.stop().await;
+}

@@ -148,3 +148,32 @@ async fn an_old_token_is_renewed_in_time() {
     assert!(log.iter().any(|line| line[1]["grant_type"] == "refresh_token"), "{log:?}");
     host.stop().await;
 }
+
+/// Row X18: a connection that several share has no logins, so that nobody
+/// calls with the token of somebody else.
+#[tokio::test]
+async fn x18_a_shared_connection_has_no_logins() {
+    let (far, store) = (Far::start("oauth"), Arc::new(MemoryTokens::default()));
+    let host = host_with(Some(logins(&store)));
+    for sharing in [Sharing::Shared, Sharing::Tenant] {
+        let mut settings = remote(&far);
+        settings.sharing = sharing;
+        let refused = host.login(&user("ada"), &settings).await.unwrap_err();
+        assert!(refused.contains("sharing = \"user\""), "{refused}");
+    }
+    host.stop().await;
+}
+
+/// A server that moves to another authorization server gets a new login there:
+/// what the old one knew is not shown to the new one.
+#[tokio::test]
+async fn x18_credentials_do_not_move_with_the_server() {
+    let (far, other, store) = (Far::start("oauth"), Far::start("oauth"), Arc::new(MemoryTokens::default()));
+    let (host, settings, ada) = (host_with(Some(logins(&store))), remote(&far), user("ada"));
+    log_in(&host, &ada, &settings).await;
+    assert_eq!(text(echo(&host, &ada, &settings).await), "hi");
+    far.control(json!({ "moved": other.url(""), "revoke": true })).await;
+    assert!(needs_login(&echo(&host, &ada, &settings).await));
+    assert!(other.log().await.iter().all(|line| line[0] != "token"), "the old refresh token was shown");
+    host.stop().await;
+}
