@@ -35,6 +35,10 @@ async fn nothing_of_an_odd_result_is_lost() {
     assert_eq!(answer.blocks[1], Block::Unknown(json!({ "type": "hologram", "depth": 3 })));
     assert_eq!(text(fault.call("bad_audience", json!({})).await), "heard");
     assert_eq!(text(fault.call("bare_link", json!({})).await), "[link file:///tmp/x]");
+    // What the protocol does not know is kept beside what it knows.
+    let rich = done(fault.call("rich", json!({})).await);
+    let block = json!({ "type": "text", "text": "t", "vendor": { "a": 1 } });
+    assert_eq!(rich.raw, json!({ "content": [block], "vendor": [1], "structuredContent": [null] }));
     let soft = done(fault.call("soft_error", json!({})).await);
     assert_eq!((soft.is_error, soft.for_model()), (false, "Error: no such table".to_owned()));
     let odd = done(fault.call("not_a_result", json!({})).await);
