@@ -34,6 +34,18 @@ pub enum EgressError {
 }
 
 impl EgressError {
+    /// Nothing of the request left this machine, so that a repeat cannot be a
+    /// second effect.
+    pub fn never_sent(&self) -> bool {
+        match self {
+            Self::Refused(_) | Self::Unavailable(_) => true,
+            Self::Unreachable(cause) => cause.is_connect(),
+            // The first hop of a redirect was sent.
+            Self::Inside | Self::Redirects { .. } => false,
+            Self::Timeout { .. } | Self::TooLarge { .. } | Self::Broken(_) => false,
+        }
+    }
+
     /// The causes in one line, for logs and secret details.
     pub fn causes(&self) -> String {
         let mut line = self.to_string();

@@ -41,12 +41,12 @@ enum Text {
 }
 
 impl Header {
-    pub fn plain(name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
-        Self { name: Cow::Borrowed(name), value: Text::Plain(value.into()) }
+    pub fn plain(name: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
+        Self { name: name.into(), value: Text::Plain(value.into()) }
     }
 
-    pub fn secret(name: &'static str, value: SecretString) -> Self {
-        Self { name: Cow::Borrowed(name), value: Text::Secret(value) }
+    pub fn secret(name: impl Into<Cow<'static, str>>, value: SecretString) -> Self {
+        Self { name: name.into(), value: Text::Secret(value) }
     }
 
     /// `authorization: Bearer …`

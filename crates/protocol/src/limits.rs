@@ -114,6 +114,34 @@ pub const WEBHOOKS: usize = 20;
 pub const DELIVERY_ATTEMPTS: i64 = 15;
 /// Redirects that a guarded request follows.
 pub const REDIRECTS: usize = 3;
+/// MCP servers of one agent.
+pub const MCP_SERVERS: usize = 32;
+/// Longest name of an MCP server.
+pub const MCP_SERVER_NAME: usize = 32;
+/// Connections to MCP servers that one gateway holds.
+pub const MCP_LINKS: usize = 4096;
+/// Tools taken from one MCP server.
+pub const MCP_TOOLS: usize = 512;
+/// Pages of one list of an MCP server.
+pub const MCP_PAGES: usize = 100;
+/// Depth of the schema of an MCP tool.
+pub const MCP_SCHEMA_DEPTH: usize = 32;
+/// Bytes of the description of an MCP tool.
+pub const MCP_DESCRIPTION_BYTES: usize = 8 << 10;
+/// Bytes of one message of an MCP server.
+pub const MCP_MESSAGE_BYTES: usize = 4 << 20;
+/// Bytes of an MCP server's last words that an error shows.
+pub const MCP_STDERR_BYTES: usize = 4 << 10;
+/// Default time for an MCP server to start.
+pub const MCP_START_MS: u64 = 30_000;
+/// Default time for a whole MCP call; its silence is bounded by [`TOOL_TIMEOUT_MS`].
+pub const MCP_TOTAL_MS: u64 = 300_000;
+/// Longest time-out that a configuration may ask for.
+pub const MCP_TIMEOUT_MAX_MS: u64 = 24 * 60 * 60 * 1000;
+/// Times that one MCP call may ask for input.
+pub const MCP_ROUNDS: u32 = 5;
+/// Questions that an MCP server may ask at once.
+pub const MCP_QUESTIONS: usize = 16;
 
 /// What bounds one run. Pinned when the run is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

@@ -4,6 +4,7 @@
 //! Every error names the path to the field.
 
 pub mod execution;
+mod mcp;
 mod parse;
 mod rule;
 
@@ -12,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ts_rs::TS;
 
+pub use mcp::{
+    McpSection, McpServer, McpTransport, is_mcp_server_name, mcp_server_key, mcp_server_name_rule,
+};
 pub use parse::{BadConfig, parse};
 pub use rule::PermissionRule;
 
@@ -250,34 +254,6 @@ pub struct PermissionSection {
     /// The first one that speaks of a call decides; a deny always does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<PermissionRule>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct McpSection {
-    pub servers: Vec<McpServer>,
-}
-
-/// A server of the configuration (row G4).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[ts(optional_fields)]
-pub struct McpServer {
-    pub name: String,
-    pub url: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transport: Option<McpTransport>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub headers: Option<serde_json::Map<String, Value>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowed_tools: Option<Vec<String>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
-#[serde(rename_all = "camelCase")]
-pub enum McpTransport {
-    Http,
-    Sse,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]

@@ -21,7 +21,7 @@ pub struct BadConfig {
 }
 
 impl BadConfig {
-    fn at(path: impl Into<String>, why: impl Into<String>) -> Self {
+    pub(super) fn at(path: impl Into<String>, why: impl Into<String>) -> Self {
         Self { path: path.into(), why: why.into() }
     }
 }
@@ -76,6 +76,7 @@ fn check(config: &AgentConfig) -> Result<(), BadConfig> {
         }
     }
     check_uses(config)?;
+    config.mcp.as_ref().map_or(Ok(()), super::mcp::check)?;
     let most = limits::RunLimits::default().run_steps;
     if !(1..=most).contains(&config.loop_.max_steps) {
         return Err(BadConfig::at("loop.maxSteps", format!("must be between 1 and {most}")));

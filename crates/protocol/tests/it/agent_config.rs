@@ -280,3 +280,59 @@ fn a_tools_fingerprint_changes_with_what_a_permission_was_given_for() {
     assert_ne!(print("inputSchema", json!({ "type": "object" })), same);
     assert_ne!(print("executionTarget", json!("external")), same);
 }
+
+/// Row G4: an agent names a server of the operator, or a remote one.
+#[test]
+fn g4_mcp_servers_are_read_and_checked_with_their_path() {
+    let with = |servers: Value| {
+        parse(
+            &json!({ "agent": { "name": "a" }, "model": { "provider": "demo", "name": "m" }, "mcp": { "servers": servers } }),
+        )
+    };
+    let (config, _) = with(json!([
+        { "name": "files", "allowedTools": ["read"], "required": true },
+        { "name": "web-1", "url": "https://example.com/mcp?x=1", "transport": "http", "headers": { "X-Key": "${secret.K}" },
+          "startTimeoutMs": 1, "timeoutMs": 2, "totalTimeoutMs": 3, "trusted": false },
+    ]))
+    .unwrap();
+    let servers = config.mcp.unwrap().servers;
+    assert_eq!((servers[0].url.as_deref(), servers[0].required), (None, Some(true)));
+    assert_eq!((servers[1].timeout_ms, servers[1].total_timeout_ms), (Some(2), Some(3)));
+    let many: Vec<Value> = (0..33).map(|i| json!({ "name": format!("s{i}") })).collect();
+    for (servers, text) in [
+        (json!([{ "name": "a b" }]), "mcp.servers[0].name: must start with a letter or digit"),
+        (
+            json!([{ "name": "x".repeat(33) }]),
+            "mcp.servers[0].name: must start with a letter or digit, then letters, digits, hyphens and underscores, at most 32",
+        ),
+        (
+            json!([{ "name": "my-s" }, { "name": "My_S" }]),
+            "mcp.servers[1].name: server My_S is defined twice",
+        ),
+        (json!([{ "name": "a", "command": "rm" }]), "mcp.servers[0].command: unknown field"),
+        (json!([{ "name": "a", "url": "stdio:rm" }]), "mcp.servers[0].url: must start with https://"),
+        (json!([{ "name": "a", "url": "https:///x" }]), "mcp.servers[0].url: has no host"),
+        (
+            json!([{ "name": "a", "url": "https://u:p@h/" }]),
+            "mcp.servers[0].url: must not contain a user name",
+        ),
+        (json!([{ "name": "a", "headers": { "x": "y" } }]), "mcp.servers[0].url: is required"),
+        (json!([{ "name": "a", "url": "https://h", "headers": { "x y": "z" } }]), "mcp.servers[0].headers: "),
+        (
+            json!([{ "name": "a", "url": "https://h", "headers": { "x": 1 } }]),
+            "mcp.servers[0].headers.x: must be a string",
+        ),
+        (
+            json!([{ "name": "a", "url": "https://h", "headers": { "x": "a\r\nb" } }]),
+            "mcp.servers[0].headers.x: must not have control",
+        ),
+        (
+            json!([{ "name": "a", "timeoutMs": 0 }]),
+            "mcp.servers[0].timeoutMs: must be between 1 and 86400000",
+        ),
+        (json!(many), "mcp.servers: at most 32 servers"),
+    ] {
+        let refused = with(servers).unwrap_err().to_string();
+        assert!(refused.starts_with(text), "{refused}");
+    }
+}

@@ -23,6 +23,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_DEFAULT_AGENT", &["default_agent"], Form::Text),
     ("TOOLYARD_ALLOWED_ORIGINS", &["allowed_origins"], Form::List),
     ("TOOLYARD_DRAIN_SECONDS", &["drain_seconds"], Form::Number),
+    ("TOOLYARD_MCP_SERVERS_FILE", &["mcp_servers_file"], Form::Text),
     ("TOOLYARD_SECRET_KEY", &["keys", "secret"], Form::Text),
     ("TOOLYARD_PUBLIC_KEY", &["keys", "public"], Form::Text),
     ("TOOLYARD_MASTER_KEY", &["keys", "master"], Form::Text),

@@ -46,7 +46,7 @@ fn load_with(flags: &Flags, read: impl Fn(&str) -> Option<String>) -> Result<Con
         None if Path::new(USUAL).exists() => read_file(Path::new(USUAL))?,
         None => Table::new(),
     };
-    env::overlay(&mut table, read)?;
+    env::overlay(&mut table, &read)?;
     if let Some(listen) = &flags.listen {
         table.insert("listen".to_owned(), Value::String(listen.clone()));
     }
@@ -61,7 +61,37 @@ fn load_with(flags: &Flags, read: impl Fn(&str) -> Option<String>) -> Result<Con
         ConfigError::Key { key, why: e.into_inner().to_string().trim_end().to_owned() }
     })?;
     check::check(&config)?;
+    mcp_servers(&config, &read)?;
     Ok(config)
+}
+
+/// The operator's MCP servers, of the file and of the file that it names.
+pub(crate) fn mcp_servers(
+    config: &Config,
+    read: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<toolyard_mcp::ServerSettings>, ConfigError> {
+    let key = |under: &str, bad: toolyard_mcp::BadServer| ConfigError::Key {
+        key: format!("{under}{}", bad.path),
+        why: bad.why,
+    };
+    let mut servers =
+        toolyard_mcp::read_entries(&config.mcp_servers, read).map_err(|e| key("mcp_servers.", e))?;
+    if let Some(file) = &config.mcp_servers_file {
+        let name = || file.display().to_string();
+        let text =
+            std::fs::read_to_string(file).map_err(|why| ConfigError::Unreadable { file: name(), why })?;
+        let more = toolyard_mcp::read_file_form(&text, read)
+            .map_err(|e| key(&format!("mcp_servers_file {}: ", name()), e))?;
+        for server in more {
+            let known = toolyard_protocol::agent::mcp_server_key(server.name.as_str());
+            if servers.iter().any(|s| toolyard_protocol::agent::mcp_server_key(s.name.as_str()) == known) {
+                let why = format!("{} is in mcp_servers too", server.name);
+                return Err(ConfigError::Key { key: "mcp_servers_file".to_owned(), why });
+            }
+            servers.push(server);
+        }
+    }
+    Ok(servers)
 }
 
 fn read_file(file: &Path) -> Result<Table, ConfigError> {
@@ -105,6 +135,37 @@ mod tests {
         assert!(off.unwrap_err().to_string().contains("loopback"));
         assert!(with(&[("TOOLYARD_AUTH", "off")]).is_ok());
         assert!(with(&[("TOOLYARD_AUTH", "off"), ("TOOLYARD_MODE", "production")]).is_err());
+    }
+
+    #[test]
+    fn mcp_servers_come_from_the_file_and_from_the_form_of_other_hosts() {
+        let folder = tempfile::tempdir().unwrap();
+        let (config, json) = (folder.path().join("t.toml"), folder.path().join("mcp.json"));
+        let load_it = |toml: &str, form: &str| {
+            std::fs::write(&config, toml).unwrap();
+            std::fs::write(&json, form).unwrap();
+            let flags = Flags { config: Some(config.clone()), ..Flags::default() };
+            let read = |name: &str| match name {
+                "TOOLYARD_MCP_SERVERS_FILE" => Some(json.display().to_string()),
+                "TOKEN" => Some("canary-token".to_owned()),
+                _ => None,
+            };
+            let config = load_with(&flags, read)?;
+            let servers = mcp_servers(&config, &read)?;
+            Ok::<_, ConfigError>((print(&config), servers))
+        };
+        let toml = "[mcp_servers.files]\ncommand = \"mcp-server-filesystem\"\nargs = [\"/data\"]\n[mcp_servers.files.env]\nKEY = \"canary-value\"\n";
+        let form = r#"{"mcpServers":{"web":{"url":"https://example.com/mcp","headers":{"Key":"${TOKEN}"}}}}"#;
+        let (shown, servers) = load_it(toml, form).unwrap();
+        let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        assert_eq!(names, ["files", "web"]);
+        assert!(!format!("{shown} {servers:?}").contains("canary"), "{shown}");
+        let twice = load_it(toml, &form.replace("web", "Files")).unwrap_err().to_string();
+        assert_eq!(twice, "mcp_servers_file: Files is in mcp_servers too");
+        let bad = load_it("[mcp_servers.files]\nargs = []\n", form).unwrap_err().to_string();
+        assert_eq!(bad, "mcp_servers.files.command: is required, or url");
+        let misspelt = load_it("[mcp_servers.files]\ncomand = \"a\"\n", form).unwrap_err().to_string();
+        assert!(misspelt.starts_with("mcp_servers.files.comand: unknown field"), "{misspelt}");
     }
 
     #[test]

@@ -48,6 +48,11 @@ pub(crate) struct Config {
     pub(crate) providers: BTreeMap<String, Provider>,
     /// Models that agents and requests may name, by id.
     pub(crate) models: BTreeMap<String, ModelEntry>,
+    /// MCP servers that agents may name.
+    pub(crate) mcp_servers: BTreeMap<String, toolyard_mcp::Entry>,
+    /// A file of more of them, in the `mcpServers` form of other hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mcp_servers_file: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -72,6 +77,8 @@ impl Default for Config {
             log: Log::default(),
             providers: BTreeMap::new(),
             models: BTreeMap::new(),
+            mcp_servers: BTreeMap::new(),
+            mcp_servers_file: None,
         }
     }
 }

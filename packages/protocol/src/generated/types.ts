@@ -221,14 +221,26 @@ export type McpSection = {
 };
 
 /**
- * A server of the configuration (row G4).
+ * A server of the configuration.
  */
 export type McpServer = {
+  /** Part of its tools' names. Without a `url` it names a server of the operator. */
   name: string;
-  url: string;
+  url?: string;
   transport?: McpTransport;
   headers?: { [key in string]: JsonValue };
+  /** The server's own names of the tools that the agent gets. Missing means all. */
   allowedTools?: Array<string>;
+  /** A run does not start without it. */
+  required?: boolean;
+  /** How long it may take to start. */
+  startTimeoutMs?: number;
+  /** How long a call may be silent. Progress counts as a word. */
+  timeoutMs?: number;
+  /** How long a call may take in all. */
+  totalTimeoutMs?: number;
+  /** Its results do not taint the run, and its hints are believed. */
+  trusted?: boolean;
 };
 
 export type McpTransport = "http" | "sse";
