@@ -1,0 +1,1 @@
+//! Documents that agents can search, in pieces.
