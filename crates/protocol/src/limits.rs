@@ -81,6 +81,8 @@ pub const PLAN_CHARS: usize = 8_000;
 pub const PLAN_PAGE: u32 = 100;
 /// The shortest time between two runs of a plan.
 pub const PLAN_GAP_SECONDS: u64 = 60;
+/// How soon a plan that an agent makes may start.
+pub const PLAN_SOONEST_SECONDS: u64 = 10;
 /// How far ahead a plan may lie.
 pub const PLAN_DAYS: u64 = 5 * 366;
 /// Bytes of a document for the knowledge base.

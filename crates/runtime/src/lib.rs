@@ -12,7 +12,9 @@ mod command;
 mod create;
 mod facts;
 mod family;
+mod knowledge;
 pub mod once;
+mod plans;
 mod post;
 mod refused;
 mod runtime;
@@ -39,3 +41,5 @@ pub use toolyard_models::{
     Registry, Wanted,
 };
 pub use toolyard_tools::Toolbox;
+pub use toolyard_tools::knowledge::{Embedder, Form, text_of};
+pub use toolyard_tools::timing::{self, Timing};

@@ -125,7 +125,8 @@ pub async fn list(
 }
 
 pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, id: &GoalId) -> Result<bool, StoreError> {
-    let gone =
-        tx.exec("DELETE FROM goals WHERE tenant = $1 AND id = $2", args![tenant.as_str(), id.as_str()]).await?;
+    let gone = tx
+        .exec("DELETE FROM goals WHERE tenant = $1 AND id = $2", args![tenant.as_str(), id.as_str()])
+        .await?;
     Ok(gone > 0)
 }

@@ -119,7 +119,8 @@ pub async fn mark(
 }
 
 pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, id: &NoticeId) -> Result<bool, StoreError> {
-    let gone =
-        tx.exec("DELETE FROM inbox WHERE tenant = $1 AND id = $2", args![tenant.as_str(), id.as_str()]).await?;
+    let gone = tx
+        .exec("DELETE FROM inbox WHERE tenant = $1 AND id = $2", args![tenant.as_str(), id.as_str()])
+        .await?;
     Ok(gone > 0)
 }

@@ -153,6 +153,21 @@ pub async fn replace(
     Ok(changed > 0)
 }
 
+/// Says which run a plan started last.
+pub async fn name_run(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    id: &PlanId,
+    run: &RunId,
+) -> Result<(), StoreError> {
+    tx.exec(
+        "UPDATE plans SET last_run = $1 WHERE tenant = $2 AND id = $3",
+        args![run.as_str(), tenant.as_str(), id.as_str()],
+    )
+    .await?;
+    Ok(())
+}
+
 pub async fn get(tx: &mut Tx<'_>, tenant: &TenantId, id: &PlanId) -> Result<Option<Plan>, StoreError> {
     tx.one(select!("WHERE tenant = $1 AND id = $2"), args![tenant.as_str(), id.as_str()], row).await
 }
@@ -251,7 +266,8 @@ pub async fn next_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> 
 }
 
 pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, id: &PlanId) -> Result<bool, StoreError> {
-    let gone =
-        tx.exec("DELETE FROM plans WHERE tenant = $1 AND id = $2", args![tenant.as_str(), id.as_str()]).await?;
+    let gone = tx
+        .exec("DELETE FROM plans WHERE tenant = $1 AND id = $2", args![tenant.as_str(), id.as_str()])
+        .await?;
     Ok(gone > 0)
 }

@@ -8,10 +8,14 @@
 
 pub mod basic;
 pub mod compute;
+pub mod knowledge;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]
 mod recorder;
+pub mod timing;
 pub mod waiting;
+
+use std::sync::Arc;
 
 use serde_json::Value;
 use toolyard_plugins::sandbox::Sandbox;
@@ -62,22 +66,18 @@ pub fn available(execution: &Execution) -> Result<(), String> {
 }
 
 /// Fills in what a configuration may leave out.
-pub fn complete(spec: &mut ToolSpec) {
+/// `has_schema` says whether the configuration has one of its own.
+pub fn complete(spec: &mut ToolSpec, has_schema: bool) {
     if let Execution::Compute(compute) = &spec.execution
-        && spec.input_schema == no_schema()
+        && !has_schema
     {
         spec.input_schema = compute::schema(compute);
     }
     if let Execution::Prebuilt(prebuilt) = &spec.execution
         && let Some(action) = prebuilt::find(&prebuilt.action)
     {
-        prebuilt::complete(action, spec);
+        prebuilt::complete(action, spec, has_schema);
     }
-}
-
-/// What the parser gives a tool without a schema.
-fn no_schema() -> Value {
-    serde_json::json!({"type": "object", "properties": {}})
 }
 
 /// What executors share: the doors, the workers and the far sides that they
@@ -86,9 +86,16 @@ fn no_schema() -> Value {
 pub struct Toolbox {
     /// For code that is not trusted. Without it such tools say that they cannot run.
     pub sandbox: Option<Sandbox>,
+    knowledge: Option<Arc<knowledge::Knowledge>>,
 }
 
 impl Toolbox {
+    /// With documents to search.
+    pub fn with_knowledge(mut self, knowledge: Arc<knowledge::Knowledge>) -> Self {
+        self.knowledge = Some(knowledge);
+        self
+    }
+
     /// Runs a call to its end.
     pub async fn execute(
         &self,
@@ -111,11 +118,18 @@ impl Toolbox {
             Execution::Recorder(recorder) => recorder::execute(recorder, args, context).await,
             #[cfg(not(feature = "failpoints"))]
             Execution::Recorder(_) => Err(unavailable(spec, context)),
+            Execution::Prebuilt(prebuilt) => {
+                let reads =
+                    prebuilt::find(&prebuilt.action).is_some_and(|a| matches!(a.way, prebuilt::Way::Read));
+                match &self.knowledge {
+                    Some(knowledge) if reads => knowledge.call(args, context).await,
+                    _ => Err(unavailable(spec, context)),
+                }
+            }
             Execution::Waiting(_)
             | Execution::Request(_)
             | Execution::ImageGenerator(_)
-            | Execution::AiAgent(_)
-            | Execution::Prebuilt(_) => Err(unavailable(spec, context)),
+            | Execution::AiAgent(_) => Err(unavailable(spec, context)),
         }
     }
 }

@@ -80,6 +80,7 @@ CREATE TABLE documents (
     done_bytes BIGINT NOT NULL,
     chunks BIGINT NOT NULL,
     embedded BIGINT NOT NULL,
+    model TEXT,
     error TEXT,
     created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL,
