@@ -11,13 +11,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolyard_models::embed::{Embed, EmbedRequest, Purpose};
-use toolyard_protocol::limits;
+use toolyard_protocol::{SpaceId, TenantId, limits};
 use toolyard_store::knowledge::{self, Hit};
 use toolyard_store::{Store, StoreError};
 
 pub use extract::{Form, text_of};
 pub use index::Worked;
 
+use crate::prebuilt::seat;
 use crate::{CallContext, ToolFailure};
 
 /// Candidates of each kind that are ranked together.
@@ -101,18 +102,22 @@ impl Knowledge {
 
     async fn search(&self, caller: &CallContext, query: &str, limit: usize) -> Result<Found, StoreError> {
         let words = words(query);
-        let (tenant, space) = (caller.tenant.clone(), caller.space.clone());
+        let asked = caller.clone();
         let by_words = self.store.read(move |tx| {
-            Box::pin(async move { knowledge::search(tx, &tenant, space.as_ref(), &words, CANDIDATES).await })
+            Box::pin(async move {
+                let space = seat(tx, &asked).await?;
+                let hits = knowledge::search(tx, &asked.tenant, space.as_ref(), &words, CANDIDATES).await?;
+                Ok::<_, StoreError>((space, hits))
+            })
         });
-        let by_words: Vec<Hit> = by_words.await?;
-        let (by_meaning, trouble) = match self.by_meaning(caller, query).await? {
+        let (space, by_words) = by_words.await?;
+        let (by_meaning, trouble) = match self.by_meaning(&caller.tenant, space.as_ref(), query).await? {
             Ok(rows) => (rows, None),
             Err(why) => (Vec::new(), Some(why)),
         };
         let fused = rank::fuse(&[by_words.iter().map(|hit| hit.row).collect(), by_meaning], limit);
         let rows: Vec<i64> = fused.iter().map(|(row, _)| *row).collect();
-        let (tenant, space) = (caller.tenant.clone(), caller.space.clone());
+        let tenant = caller.tenant.clone();
         // What may be read is asked again here, for both ways of finding.
         let hits = self.store.read(move |tx| {
             Box::pin(async move { knowledge::hits(tx, &tenant, space.as_ref(), &rows).await })
@@ -129,7 +134,8 @@ impl Knowledge {
     /// meaning, not the search.
     async fn by_meaning(
         &self,
-        caller: &CallContext,
+        tenant: &TenantId,
+        space: Option<&SpaceId>,
         query: &str,
     ) -> Result<Result<Vec<i64>, String>, StoreError> {
         let Some(embedder) = &self.embedder else { return Ok(Ok(Vec::new())) };
@@ -143,7 +149,7 @@ impl Knowledge {
         let mut best: Vec<(f32, i64)> = Vec::new();
         let mut after = 0;
         loop {
-            let (tenant, space, model) = (caller.tenant.clone(), caller.space.clone(), embedder.name());
+            let (tenant, space, model) = (tenant.clone(), space.cloned(), embedder.name());
             let page = self.store.read(move |tx| {
                 Box::pin(
                     async move { knowledge::vectors(tx, &tenant, space.as_ref(), &model, after, PAGE).await },

@@ -4,11 +4,11 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolyard_protocol::{MemoryId, limits};
+use toolyard_protocol::{MemoryId, SpaceId, limits};
 use toolyard_store::Tx;
 use toolyard_store::memories::{self, Asking, Memory, MemoryScope};
 
-use super::{Action, Given, Refused, Way, agent, text};
+use super::{Action, Given, Refused, Way, agent, seat, text};
 use crate::CallContext;
 
 pub(super) const SET: Action = Action {
@@ -72,8 +72,8 @@ struct GetMemory {
     limit: Option<u32>,
 }
 
-fn asking(caller: &CallContext) -> Result<Asking<'_>, Refused> {
-    Ok(Asking { agent: agent(caller)?, user: caller.trigger.as_ref(), space: caller.space.as_ref() })
+fn asking<'a>(caller: &'a CallContext, space: Option<&'a SpaceId>) -> Result<Asking<'a>, Refused> {
+    Ok(Asking { agent: agent(caller)?, user: caller.trigger.as_ref(), space })
 }
 
 /// For whom it is kept. Without a person it is kept for the space.
@@ -92,7 +92,8 @@ fn scope(given: Option<&str>, asking: Asking<'_>) -> Result<MemoryScope, Refused
 
 async fn set(tx: &mut Tx<'_>, caller: &CallContext, given: &Given) -> Result<Value, Refused> {
     let input: SetMemory = given.input()?;
-    let (tenant, asking) = (&caller.tenant, asking(caller)?);
+    let seat = seat(tx, caller).await?;
+    let (tenant, asking) = (&caller.tenant, asking(caller, seat.as_ref())?);
     let topic = text("topic", &input.topic, limits::TOPIC_CHARS)?;
     let scope = scope(input.scope.as_deref(), asking)?;
     let before = memories::own(tx, tenant, asking, scope, topic).await?;
@@ -122,7 +123,7 @@ async fn set(tx: &mut Tx<'_>, caller: &CallContext, given: &Given) -> Result<Val
                 id: MemoryId::mint(),
                 agent: asking.agent.clone(),
                 writer: caller.trigger.clone(),
-                space: caller.space.clone(),
+                space: seat.clone(),
                 scope,
                 topic: topic.to_owned(),
                 content: content.to_owned(),
@@ -142,8 +143,9 @@ async fn get(tx: &mut Tx<'_>, caller: &CallContext, given: &Given) -> Result<Val
     let part =
         |text: &Option<String>| text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
     let (topic, query) = (part(&input.topic), part(&input.query));
-    let found =
-        memories::readable(tx, &caller.tenant, asking(caller)?, topic.as_deref(), query.as_deref(), limit);
+    let seat = seat(tx, caller).await?;
+    let asking = asking(caller, seat.as_ref())?;
+    let found = memories::readable(tx, &caller.tenant, asking, topic.as_deref(), query.as_deref(), limit);
     let found = found.await?;
     Ok(json!({
         "success": true,

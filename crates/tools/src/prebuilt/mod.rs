@@ -10,7 +10,7 @@ mod knowledge;
 mod memories;
 mod notices;
 pub mod plans;
-mod spaces;
+mod space;
 
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -18,8 +18,8 @@ use serde_json::Value;
 use toolyard_protocol::agent::execution::{Execution, Prebuilt};
 use toolyard_protocol::risk::Risk;
 use toolyard_protocol::tool::{IfAbsent, Place, ToolSpec, Toolset, Visibility};
-use toolyard_protocol::{EntityId, ToolName};
-use toolyard_store::{StoreError, Tx};
+use toolyard_protocol::{EntityId, SpaceId, ToolName};
+use toolyard_store::{StoreError, Tx, spaces};
 
 use crate::CallContext;
 
@@ -94,8 +94,8 @@ pub const ACTIONS: &[Action] = &[
     plans::CANCEL,
     knowledge::SEARCH,
     notices::SEND,
-    spaces::CONTEXT,
-    spaces::UPDATE,
+    space::CONTEXT,
+    space::UPDATE,
     inputs::REQUEST,
 ];
 
@@ -159,6 +159,18 @@ fn spec(action: &Action) -> Result<ToolSpec, String> {
 fn agent(caller: &CallContext) -> Result<&EntityId, Refused> {
     let text = "This run has no agent entity, so there is nobody to keep this for";
     caller.agent_entity.as_ref().ok_or_else(|| Refused::tell(text))
+}
+
+/// The space of the run, as long as its agent, and whom it works for, have a
+/// seat there: who has left reads nothing of it any more.
+pub(crate) async fn seat(tx: &mut Tx<'_>, caller: &CallContext) -> Result<Option<SpaceId>, StoreError> {
+    let (Some(space), Some(agent)) = (&caller.space, &caller.agent_entity) else { return Ok(None) };
+    for entity in std::iter::once(agent).chain(caller.trigger.as_ref()) {
+        if spaces::role(tx, &caller.tenant, space, entity).await?.is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(space.clone()))
 }
 
 /// A text of the input: not empty, not longer than `most` characters.

@@ -8,7 +8,7 @@ use toolyard_protocol::{EntityId, NoticeId, limits};
 use toolyard_store::inbox::{self, Notice};
 use toolyard_store::{Tx, entities, outbox, spaces};
 
-use super::{Action, Given, Refused, Way, text};
+use super::{Action, Given, Refused, Way, seat, text};
 use crate::CallContext;
 
 pub(super) const SEND: Action = Action {
@@ -96,8 +96,8 @@ async fn recipient(tx: &mut Tx<'_>, caller: &CallContext, named: Option<&str>) -
         (Some(id), Some(user)) if user.as_str() == id => Ok(user.clone()),
         (Some(id), _) => {
             let entity = EntityId::parse(id).map_err(|_| missing(id))?;
-            let space = caller.space.as_ref().ok_or_else(|| missing(id))?;
-            let role = spaces::role(tx, &caller.tenant, space, &entity).await?;
+            let space = seat(tx, caller).await?.ok_or_else(|| missing(id))?;
+            let role = spaces::role(tx, &caller.tenant, &space, &entity).await?;
             role.map(|_| entity).ok_or_else(|| missing(id))
         }
     }

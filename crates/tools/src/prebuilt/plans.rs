@@ -7,7 +7,7 @@ use toolyard_protocol::{PlanId, limits};
 use toolyard_store::Tx;
 use toolyard_store::plans::{self, Plan, PlanStatus};
 
-use super::{Action, Given, Refused, Way, agent, text};
+use super::{Action, Given, Refused, Way, agent, seat, text};
 use crate::CallContext;
 use crate::timing::{self, Wanted};
 
@@ -115,7 +115,7 @@ async fn create(tx: &mut Tx<'_>, caller: &CallContext, given: &Given) -> Result<
         id: PlanId::mint(),
         agent: agent.clone(),
         creator: caller.trigger.clone(),
-        space: caller.space.clone(),
+        space: seat(tx, caller).await?,
         name,
         instruction: instruction.to_owned(),
         cron: timing.cron,
@@ -173,8 +173,9 @@ async fn cancel(tx: &mut Tx<'_>, caller: &CallContext, given: &Given) -> Result<
 }
 
 async fn readable(tx: &mut Tx<'_>, caller: &CallContext) -> Result<Vec<Plan>, Refused> {
-    let (user, space) = (caller.trigger.as_ref(), caller.space.as_ref());
-    Ok(plans::readable(tx, &caller.tenant, agent(caller)?, user, space, limits::PLAN_PAGE).await?)
+    let (user, space) = (caller.trigger.as_ref(), seat(tx, caller).await?);
+    let (tenant, agent) = (&caller.tenant, agent(caller)?);
+    Ok(plans::readable(tx, tenant, agent, user, space.as_ref(), limits::PLAN_PAGE).await?)
 }
 
 fn shown(plan: &Plan) -> Value {

@@ -7,7 +7,7 @@ use toolyard_protocol::{SpaceId, limits};
 use toolyard_store::spaces::{self, Space};
 use toolyard_store::{Tx, entities};
 
-use super::{Action, Given, Refused, Way, agent};
+use super::{Action, Given, Refused, Way, agent, seat};
 use crate::CallContext;
 
 pub(super) const CONTEXT: Action = Action {
@@ -45,15 +45,14 @@ struct UpdateMetadata {
     metadata: Map<String, Value>,
 }
 
-/// The space of the run, if its agent, and whom it works for, still belong to it.
+/// The space that the caller has a seat in.
 async fn own_space(tx: &mut Tx<'_>, caller: &CallContext) -> Result<(SpaceId, Space), Refused> {
-    let id = caller.space.clone().ok_or_else(|| Refused::tell("This run is in no space"))?;
-    let agent = agent(caller)?;
-    for entity in std::iter::once(agent).chain(caller.trigger.as_ref()) {
-        if spaces::role(tx, &caller.tenant, &id, entity).await?.is_none() {
-            return Err(Refused::tell("Entity is not a member of this SmartSpace"));
-        }
+    agent(caller)?;
+    if caller.space.is_none() {
+        return Err(Refused::tell("This run is in no space"));
     }
+    let id = seat(tx, caller).await?;
+    let id = id.ok_or_else(|| Refused::tell("Entity is not a member of this SmartSpace"))?;
     let space = spaces::get(tx, &caller.tenant, &id).await?;
     space.map(|space| (id, space)).ok_or_else(|| Refused::tell("SmartSpace not found"))
 }
