@@ -9,6 +9,8 @@ mod memory;
 mod messages;
 mod models;
 mod picks;
+mod plans;
+mod prebuilt;
 mod recovery;
 mod vendor;
 mod yard;
