@@ -7,6 +7,8 @@ use super::route::{Access, BodyKind, Route};
 use super::{
     agents, audit, clients, entities, files, grants, keys, members, messages, models, ops, results, runs,
     selection, spaces, waits,
+    agents, audit, clients, entities, files, grants, kept, keys, members, messages, models, ops, results,
+    runs, spaces, waits,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -20,10 +22,11 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(wait_routes());
     table.extend(permission_routes());
     table.extend(file_and_client_routes());
+    table.extend(kept::routes());
     table
 }
 
-fn get<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+pub(super) fn get<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 where
     F: Fn(super::call::Call) -> R + Send + Sync + 'static,
     R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
@@ -31,7 +34,7 @@ where
     Route::keyed(Method::GET, path, access, summary, handler)
 }
 
-fn post<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+pub(super) fn post<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 where
     F: Fn(super::call::Call) -> R + Send + Sync + 'static,
     R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
@@ -39,7 +42,7 @@ where
     Route::keyed(Method::POST, path, access, summary, handler)
 }
 
-fn patch<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+pub(super) fn patch<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 where
     F: Fn(super::call::Call) -> R + Send + Sync + 'static,
     R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
@@ -56,6 +59,7 @@ where
 }
 
 fn delete<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+pub(super) fn delete<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 where
     F: Fn(super::call::Call) -> R + Send + Sync + 'static,
     R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,

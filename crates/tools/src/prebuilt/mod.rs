@@ -176,7 +176,8 @@ pub(crate) async fn seat(tx: &mut Tx<'_>, caller: &CallContext) -> Result<Option
 /// A text of the input: not empty, not longer than `most` characters.
 fn text<'t>(name: &str, text: &'t str, most: usize) -> Result<&'t str, Refused> {
     let text = text.trim();
-    if text.is_empty() {
+    // PostgreSQL keeps no NUL.
+    if text.is_empty() || text.contains('\0') {
         return Err(Refused::tell(format!("{name} must not be empty")));
     }
     let count = text.chars().count();
