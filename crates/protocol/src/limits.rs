@@ -79,14 +79,12 @@ pub const PLANS: usize = 100;
 pub const PLAN_CHARS: usize = 8_000;
 /// Plans that one call reads.
 pub const PLAN_PAGE: u32 = 100;
-/// The shortest time between two runs of a plan.
-pub const PLAN_GAP_SECONDS: u64 = 60;
+/// How long ago the moment of a new plan may be.
+pub const PLAN_LATE_SECONDS: u64 = 60;
 /// How soon a plan that an agent makes may start.
 pub const PLAN_SOONEST_SECONDS: u64 = 10;
 /// How far ahead a plan may lie.
 pub const PLAN_DAYS: u64 = 5 * 366;
-/// Bytes of a document for the knowledge base.
-pub const DOCUMENT_BYTES: usize = 10 << 20;
 /// Bytes of the text that a document holds.
 pub const DOCUMENT_TEXT_BYTES: usize = 4 << 20;
 /// Characters of one piece of a document.

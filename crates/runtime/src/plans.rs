@@ -199,7 +199,7 @@ fn instruction(plan: &Plan, space: &Space) -> NewMessage {
         entity: None,
         run: None,
         branch: BranchId::main(),
-        parts: vec![Part::text(&format!("[Plan that is due: {}]\n{}", plan.name, plan.instruction))],
+        parts: vec![Part::text(format!("[Plan that is due: {}]\n{}", plan.name, plan.instruction))],
         show_reasoning: space.show_reasoning,
         metadata: Some(json!({"planId": plan.id})),
     }

@@ -1,7 +1,5 @@
 //! When a plan runs: a cron pattern or a moment, in a time zone.
 
-use std::time::Duration;
-
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp as Moment, Zoned, civil};
@@ -53,8 +51,7 @@ pub fn check(wanted: Wanted<'_>, now: Timestamp) -> Result<Timing, String> {
         }
         (None, Some(at)) => {
             let next = moment(at, timezone)?;
-            let past = Duration::from_secs(limits::PLAN_GAP_SECONDS);
-            if now.since(next) > u64::try_from(past.as_millis()).unwrap_or(u64::MAX) {
+            if now.since(next) > limits::PLAN_LATE_SECONDS * 1000 {
                 return Err(format!("scheduledAt lies in the past: {next}; now it is {now}"));
             }
             if next.since(now) > limits::PLAN_DAYS * 24 * 60 * 60 * 1000 {
