@@ -20,7 +20,6 @@ pub(crate) const START_MS: i64 = 1_800_000_000_000;
 
 pub(crate) struct Home {
     pub(crate) store: Arc<Store>,
-    pub(crate) clock: Arc<ManualClock>,
     pub(crate) tenant: TenantId,
     /// A member of `den` and `hall`, as Ann.
     pub(crate) bot: EntityId,
@@ -47,7 +46,7 @@ impl Home {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::at(START_MS));
         let settings = Settings::Sqlite { folder: folder.path().to_owned() };
-        let store = Arc::new(Store::open_with_clock(&settings, clock.clone()).await.unwrap());
+        let store = Arc::new(Store::open_with_clock(&settings, clock).await.unwrap());
         let tenant = TenantId::parse("acme").unwrap();
         let [bot, other_bot, ann, bob, eve] = std::array::from_fn(|_| EntityId::mint());
         let [den, hall] = std::array::from_fn(|_| SpaceId::mint());
@@ -59,21 +58,7 @@ impl Home {
         made.await.unwrap();
         let knowledge = Arc::new(Knowledge::new(store.clone(), embedder));
         let toolbox = Toolbox::default().with_knowledge(knowledge.clone());
-        Self {
-            store,
-            clock,
-            tenant,
-            bot,
-            other_bot,
-            ann,
-            bob,
-            eve,
-            den,
-            hall,
-            toolbox,
-            knowledge,
-            _folder: folder,
-        }
+        Self { store, tenant, bot, other_bot, ann, bob, eve, den, hall, toolbox, knowledge, _folder: folder }
     }
 
     /// A call of the bot, for somebody, somewhere.
