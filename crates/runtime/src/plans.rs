@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde_json::json;
 use toolyard_protocol::event::{Event, MessageQueued, Trigger};
 use toolyard_protocol::message::{Part, Speaker};
+use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::Role;
 use toolyard_protocol::{ApiError, BranchId, KeyId, KeyKind, MessageId, Principal, SpaceId, Timestamp};
 use toolyard_store::entities::{self, EntityKind};
@@ -120,11 +121,24 @@ impl Runtime {
                 history_to: said.seq,
                 metadata: Some(json!({"planId": plan.id})),
                 model: None,
+                picks: self.picks_of(tx, &plan, &space.id).await?,
             };
             self.give_birth(tx, birth, desk).await?.0
         };
         plans::name_run(tx, &plan.tenant, &plan.id, &run).await?;
         Ok(())
+    }
+
+    /// The tools that the creator has picked in the space.
+    async fn picks_of(
+        &self,
+        tx: &mut Tx<'_>,
+        plan: &Plan,
+        space: &SpaceId,
+    ) -> Result<Option<Picks>, StoreError> {
+        let Some(creator) = &plan.creator else { return Ok(None) };
+        let seat = spaces::seat(tx, &plan.tenant, space, creator).await?;
+        Ok(seat.and_then(|seat| seat.picks))
     }
 
     /// The agent of a plan, or why it cannot run now.

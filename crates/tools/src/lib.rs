@@ -86,7 +86,8 @@ pub fn complete(spec: &mut ToolSpec, has_schema: bool) {
 pub struct Toolbox {
     /// For code that is not trusted. Without it such tools say that they cannot run.
     pub sandbox: Option<Sandbox>,
-    knowledge: Option<Arc<knowledge::Knowledge>>,
+    /// The documents. The runtime brings them.
+    pub knowledge: Option<Arc<knowledge::Knowledge>>,
 }
 
 impl Toolbox {

@@ -5,10 +5,8 @@ use axum::http::Method;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, clients, entities, files, grants, keys, members, messages, models, ops, results, runs,
-    selection, spaces, waits,
     agents, audit, clients, entities, files, grants, kept, keys, members, messages, models, ops, results,
-    runs, spaces, waits,
+    runs, selection, spaces, waits,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -58,7 +56,6 @@ where
     Route::keyed(Method::PUT, path, access, summary, handler)
 }
 
-fn delete<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 pub(super) fn delete<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 where
     F: Fn(super::call::Call) -> R + Send + Sync + 'static,

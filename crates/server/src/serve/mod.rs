@@ -108,7 +108,8 @@ async fn assemble(
         .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
     let meter = Meter(meter::start().map_err(ServeError::Meter)?);
     // Its processes start with the first call that needs one.
-    let toolbox = Toolbox { sandbox: Some(Sandbox::new(SandboxSettings::this_program())) };
+    let toolbox =
+        Toolbox { sandbox: Some(Sandbox::new(SandboxSettings::this_program())), ..Toolbox::default() };
     let runtime = Runtime::start(store.clone(), registry, toolbox, settings).await?;
     let jwt = JwtCheck::new(&config, made.jwt.expose());
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
