@@ -110,6 +110,16 @@ id!(/// An uploaded file.
     FileId, "file");
 id!(/// An address that wants to hear of runs.
     WebhookId, "whk");
+id!(/// What an agent wants to reach.
+    GoalId, "goal");
+id!(/// Something an agent remembers for somebody.
+    MemoryId, "mem");
+id!(/// A run that is to start later.
+    PlanId, "plan");
+id!(/// A document that agents can search.
+    DocumentId, "doc");
+id!(/// A notification for a person.
+    NoticeId, "note");
 
 impl TenantId {
     /// The tenant of keys that come from the environment.
@@ -134,6 +144,14 @@ impl WaitId {
             0 => Self(Arc::from(format!("wait_{}_{call}", kind.as_str()))),
             n => Self(Arc::from(format!("wait_{}{n}_{call}", kind.as_str()))),
         }
+    }
+}
+
+impl NoticeId {
+    /// The notification of one call: a repeat of the call writes it once.
+    pub fn of_call(call: &CallId) -> Self {
+        let call = call.as_str().trim_start_matches("call_");
+        Self(Arc::from(format!("note_{call}")))
     }
 }
 

@@ -59,6 +59,45 @@ pub const IDEMPOTENCY_HOURS: u64 = 24;
 /// Calls taken from one model reply.
 pub const CALLS_PER_STEP: usize = 32;
 
+/// Goals of one entity.
+pub const GOALS: usize = 200;
+/// Goals in one call.
+pub const GOAL_BATCH: usize = 50;
+/// Characters of a goal's description.
+pub const GOAL_CHARS: usize = 2_000;
+/// Memories that one writer leaves with one agent.
+pub const MEMORIES: usize = 1_000;
+/// Characters of a memory's topic.
+pub const TOPIC_CHARS: usize = 200;
+/// Characters of a memory.
+pub const MEMORY_CHARS: usize = 8_000;
+/// Memories that one call reads.
+pub const MEMORY_PAGE: u32 = 50;
+/// Pending plans of one agent for one person.
+pub const PLANS: usize = 100;
+/// Characters of a plan's instruction.
+pub const PLAN_CHARS: usize = 8_000;
+/// Plans that one call reads.
+pub const PLAN_PAGE: u32 = 100;
+/// How long ago the moment of a new plan may be.
+pub const PLAN_LATE_SECONDS: u64 = 60;
+/// How soon a plan that an agent makes may start.
+pub const PLAN_SOONEST_SECONDS: u64 = 10;
+/// How far ahead a plan may lie.
+pub const PLAN_DAYS: u64 = 5 * 366;
+/// Bytes of the text that a document holds.
+pub const DOCUMENT_TEXT_BYTES: usize = 4 << 20;
+/// Characters of one piece of a document.
+pub const CHUNK_CHARS: usize = 1_200;
+/// Pieces that a search answers at most.
+pub const SEARCH_RESULTS: usize = 20;
+/// Characters of a search.
+pub const SEARCH_CHARS: usize = 1_000;
+/// Characters of a notification's title.
+pub const NOTICE_TITLE_CHARS: usize = 200;
+/// Characters of a notification's text.
+pub const NOTICE_CHARS: usize = 4_000;
+
 /// Bytes of uploaded files that one model call carries.
 pub const MODEL_FILES_BYTES: i64 = 12 << 20;
 /// The smallest context an agent may ask for, in tokens.

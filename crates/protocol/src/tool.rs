@@ -143,10 +143,13 @@ impl ToolSpec {
     pub fn taints(&self) -> bool {
         let foreign = match &self.execution {
             Execution::Request(_) => true,
+            // Documents are written by whoever wrote them.
+            Execution::Prebuilt(prebuilt) => {
+                matches!(prebuilt.action.as_str(), "searchKnowledge" | "queryKnowledge")
+            }
             Execution::Basic(_)
             | Execution::Waiting(_)
             | Execution::Compute(_)
-            | Execution::Prebuilt(_)
             | Execution::AiAgent(_)
             | Execution::ImageGenerator(_)
             | Execution::Recorder(_) => matches!(self.place, Place::Mcp | Place::Agent),

@@ -7,7 +7,7 @@ use moka::sync::Cache;
 use serde_json::Value;
 use toolyard_models::{OfferedTool, Wanted};
 use toolyard_protocol::agent::execution::Execution;
-use toolyard_protocol::agent::{self, AgentConfig};
+use toolyard_protocol::agent::{self, AgentConfig, PrebuiltSwitch};
 use toolyard_protocol::limits::RunLimits;
 use toolyard_protocol::tool::{IfAbsent, ToolSpec, Toolset};
 use toolyard_protocol::{AgentName, ApiError, ErrorCode, Hash, TenantId, ToolName};
@@ -76,7 +76,9 @@ pub fn check_agent(config: &Value) -> Result<LoadedAgent, ApiError> {
     let (parsed, mut set) = agent::parse(config).map_err(|e| refused(e.to_string()))?;
     for (i, tool) in set.0.iter_mut().enumerate() {
         toolyard_tools::available(&tool.execution).map_err(|e| refused(format!("tools[{i}]: {e}")))?;
-        toolyard_tools::complete(tool);
+        let has_schema =
+            parsed.tools.get(i).is_some_and(|t| t.input_schema.as_ref().is_some_and(|s| !s.is_null()));
+        toolyard_tools::complete(tool, has_schema);
         // An agent inside the agent is checked with it; a named one may come later.
         if let Execution::AiAgent(child) = &tool.execution {
             let at = format!("tools[{i}].execution.agentConfig");
@@ -93,6 +95,9 @@ pub fn check_agent(config: &Value) -> Result<LoadedAgent, ApiError> {
         if tool.if_absent == IfAbsent::Fail {
             return Err(refused(format!("tools[{i}].ifAbsent: \"fail\" is not available in this release")));
         }
+    }
+    if parsed.prebuilt == Some(PrebuiltSwitch::All) {
+        toolyard_tools::prebuilt::add_all(&mut set).map_err(|e| refused(format!("prebuilt: {e}")))?;
     }
     if parsed.mcp.as_ref().is_some_and(|mcp| !mcp.servers.is_empty()) {
         return Err(refused("mcp: MCP servers are not available in this release".to_owned()));

@@ -12,8 +12,10 @@ mod command;
 mod create;
 mod facts;
 mod family;
+mod knowledge;
 pub mod once;
 mod outbox;
+mod plans;
 mod post;
 mod refused;
 mod runtime;
@@ -40,6 +42,8 @@ pub use toolyard_models::{
     BadProvider, BadRegistry, ModelError, ModelRecord, Price, ProviderKind, ProviderSettings, Providers,
     Registry, Wanted,
 };
+pub use toolyard_tools::knowledge::{Embedder, Form, text_of};
 pub use toolyard_tools::sealer::{Closed, Purpose, Sealer};
 pub use toolyard_tools::secrets::{NoSecret, Secrets};
+pub use toolyard_tools::timing::{self, Timing};
 pub use toolyard_tools::{Pictures, Toolbox};

@@ -17,6 +17,7 @@ use toolyard_tools::Toolbox;
 
 use crate::agents::Agents;
 use crate::family::{self, Member};
+use crate::knowledge::Library;
 use crate::outbox::announce::{Of, announce};
 use crate::scheduler;
 use crate::settings::Settings;
@@ -31,6 +32,7 @@ pub struct Runtime {
     pub(crate) store: Arc<Store>,
     pub(crate) registry: Registry,
     pub(crate) toolbox: Toolbox,
+    pub(crate) library: Library,
     pub(crate) settings: Settings,
     pub(crate) owner: Owner,
     pub(crate) agents: Agents,
@@ -84,10 +86,12 @@ impl Runtime {
         let me = owner.clone();
         let valid = valid_ms(&store, settings.lease);
         store.write(move |tx| Box::pin(async move { nodes::register(tx, &me, valid).await })).await?;
+        let library = Library::open(&store, &registry, &settings).await?;
         let runtime = Arc::new(Self {
             store,
             registry,
-            toolbox,
+            toolbox: toolbox.with_knowledge(library.knowledge().clone()),
+            library,
             slots: Slots::new(settings.active_runs),
             settings,
             owner,
@@ -100,6 +104,7 @@ impl Runtime {
         });
         runtime.heart.spawn("heartbeat", scheduler::beat(runtime.clone()));
         runtime.tasks.spawn("scheduler", scheduler::run(runtime.clone()));
+        runtime.tasks.spawn("knowledge", crate::knowledge::run(runtime.clone()));
         Ok(runtime)
     }
 

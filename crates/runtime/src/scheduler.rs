@@ -1,12 +1,12 @@
-//! Wakes what is due: one scan of the ledger and of the queue, by database
-//! time. Also this node's heartbeat.
+//! Wakes what is due: one scan of the ledger, the plans and the queue, by
+//! database time. Also this node's heartbeat.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use toolyard_protocol::RunId;
-use toolyard_store::{StoreError, failpoint, nodes, runs, waits};
+use toolyard_store::{StoreError, failpoint, nodes, plans, runs, waits};
 
 use crate::runtime::{Runtime, valid_ms};
 
@@ -40,13 +40,15 @@ async fn round(runtime: &Arc<Runtime>, lonely: &mut HashSet<RunId>) -> Result<Du
     claim(runtime).await?;
     runtime.adopt(lonely).await?;
     let more = expire_due(runtime).await?;
-    if more {
+    let planned = runtime.start_due_plans().await?;
+    if more || planned {
         return Ok(Duration::ZERO);
     }
     let next = runtime.store.read(|tx| {
         Box::pin(async move {
             let now = tx.now().await?;
-            Ok::<_, StoreError>(waits::next_due(tx).await?.map(|due| due.since(now)))
+            let next = [waits::next_due(tx).await?, plans::next_due(tx).await?];
+            Ok::<_, StoreError>(next.into_iter().flatten().min().map(|due| due.since(now)))
         })
     });
     let tick = runtime.settings.tick;

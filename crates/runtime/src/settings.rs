@@ -18,6 +18,8 @@ pub struct Settings {
     pub tick: Duration,
     /// The lowest risk that asks, for tools that reach outside.
     pub ask_from: Risk,
+    /// Who makes vectors of documents: provider and model. None means that words are all.
+    pub embedding: Option<(String, String)>,
     /// Bounds of every run; an agent may only lower its steps.
     pub limits: RunLimits,
 }
@@ -30,6 +32,7 @@ impl Settings {
             lease: Duration::from_secs(4),
             tick: Duration::from_secs(1),
             ask_from: Risk::High,
+            embedding: None,
             limits: RunLimits::default(),
         }
     }

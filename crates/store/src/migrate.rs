@@ -11,6 +11,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0001_spine.sql"),
     include_str!("migrations/0002_models.sql"),
     include_str!("migrations/0003_secrets.sql"),
+    include_str!("migrations/0004_prebuilt.sql"),
 ];
 
 /// The schema version of this release.
@@ -18,17 +19,30 @@ pub fn known_version() -> i64 {
     i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
 }
 
-fn dialect(step: &str, words: [(&str, &str); 3]) -> String {
+/// A line behind `--sqlite: ` or `--postgres: ` is for that database alone.
+fn dialect(step: &str, words: [(&str, &str); 4]) -> String {
     words.iter().fold(step.to_owned(), |sql, (mark, word)| sql.replace(mark, word))
 }
 
 fn for_sqlite(step: &str) -> String {
-    dialect(step, [("@ROWLESS_HOT", " WITHOUT ROWID"), ("@ROWLESS", " WITHOUT ROWID"), ("@BLOB", "BLOB")])
+    let words = [
+        ("@ROWLESS_HOT", " WITHOUT ROWID"),
+        ("@ROWLESS", " WITHOUT ROWID"),
+        ("@BLOB", "BLOB"),
+        ("--sqlite: ", ""),
+    ];
+    dialect(step, words)
 }
 
 fn for_postgres(step: &str) -> String {
     // Rows of `runs` change often: room on their page keeps the updates there.
-    dialect(step, [("@ROWLESS_HOT", " WITH (fillfactor=70)"), ("@ROWLESS", ""), ("@BLOB", "BYTEA")])
+    let words = [
+        ("@ROWLESS_HOT", " WITH (fillfactor=70)"),
+        ("@ROWLESS", ""),
+        ("@BLOB", "BYTEA"),
+        ("--postgres: ", ""),
+    ];
+    dialect(step, words)
 }
 
 fn pending(found: i64) -> Result<impl Iterator<Item = (i64, &'static &'static str)>, OpenError> {

@@ -259,7 +259,8 @@ fn role_of(text: &str) -> Role {
     if text == "admin" { Role::Admin } else { Role::Member }
 }
 
-/// Removes a space and all of it: members, messages, runs, logs and waits.
+/// Removes a space and all of it: members, messages, runs, logs and waits, and
+/// the plans, documents, shared memories and notifications of it.
 pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Result<bool, StoreError> {
     let named = args![tenant.as_str(), space.as_str()];
     if tx.is_postgres() {
@@ -286,5 +287,11 @@ pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Resu
     tx.exec("DELETE FROM messages WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM compactions WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM members WHERE tenant = $1 AND space = $2", named).await?;
+    tx.exec("DELETE FROM memories WHERE tenant = $1 AND space = $2 AND scope = 'space'", named).await?;
+    // What was kept for a person stays theirs; only the place is forgotten.
+    tx.exec("UPDATE memories SET space = NULL WHERE tenant = $1 AND space = $2", named).await?;
+    tx.exec("DELETE FROM plans WHERE tenant = $1 AND space = $2", named).await?;
+    tx.exec("DELETE FROM inbox WHERE tenant = $1 AND space = $2", named).await?;
+    crate::knowledge::delete_of_space(tx, tenant, space).await?;
     Ok(tx.exec("DELETE FROM spaces WHERE tenant = $1 AND id = $2", named).await? > 0)
 }

@@ -9,6 +9,7 @@
 pub mod basic;
 pub mod compute;
 mod image;
+pub mod knowledge;
 pub mod literal;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]
@@ -17,6 +18,7 @@ pub mod request;
 pub mod sealer;
 pub mod secrets;
 pub mod template;
+pub mod timing;
 pub mod waiting;
 
 use std::sync::Arc;
@@ -73,26 +75,22 @@ pub fn available(execution: &Execution) -> Result<(), String> {
 }
 
 /// Fills in what a configuration may leave out.
-pub fn complete(spec: &mut ToolSpec) {
+/// `has_schema` says whether the configuration has one of its own.
+pub fn complete(spec: &mut ToolSpec, has_schema: bool) {
     if let Execution::Compute(compute) = &spec.execution
-        && spec.input_schema == no_schema()
+        && !has_schema
     {
         spec.input_schema = compute::schema(compute);
     }
     if let Execution::Prebuilt(prebuilt) = &spec.execution
         && let Some(action) = prebuilt::find(&prebuilt.action)
     {
-        prebuilt::complete(action, spec);
+        prebuilt::complete(action, spec, has_schema);
     }
     // The time of a request is the time of its tool.
     if let Execution::Request(request) = &spec.execution {
         spec.timeout_ms = spec.timeout_ms.or(request.timeout);
     }
-}
-
-/// What the parser gives a tool without a schema.
-fn no_schema() -> Value {
-    serde_json::json!({"type": "object", "properties": {}})
 }
 
 /// What executors share: the doors, the workers and the far sides that they
@@ -103,6 +101,8 @@ pub struct Toolbox {
     pub sandbox: Option<Sandbox>,
     /// For tools that paint.
     pub pictures: Option<Pictures>,
+    /// The documents. The runtime brings them.
+    pub knowledge: Option<Arc<knowledge::Knowledge>>,
     requests: Option<Arc<Requests>>,
 }
 
@@ -114,6 +114,13 @@ struct Requests {
 }
 
 impl Toolbox {
+    /// With documents to search.
+    #[must_use]
+    pub fn with_knowledge(mut self, knowledge: Arc<knowledge::Knowledge>) -> Self {
+        self.knowledge = Some(knowledge);
+        self
+    }
+
     /// Lets `request` tools out by this door.
     #[must_use]
     pub fn with_requests(mut self, door: Door, secrets: Secrets) -> Self {
@@ -151,9 +158,15 @@ impl Toolbox {
                 Some(with) => request::execute(request, args, context, &with.door, &with.secrets).await,
                 None => Err(unavailable(spec, context)),
             },
-            Execution::Waiting(_) | Execution::AiAgent(_) | Execution::Prebuilt(_) => {
-                Err(unavailable(spec, context))
+            Execution::Prebuilt(prebuilt) => {
+                let reads =
+                    prebuilt::find(&prebuilt.action).is_some_and(|a| matches!(a.way, prebuilt::Way::Read));
+                match &self.knowledge {
+                    Some(knowledge) if reads => knowledge.call(args, context).await,
+                    _ => Err(unavailable(spec, context)),
+                }
             }
+            Execution::Waiting(_) | Execution::AiAgent(_) => Err(unavailable(spec, context)),
         }
     }
 }

@@ -61,7 +61,7 @@ fn gate(spec: &ToolSpec, grants: &[Grant]) -> Decision {
 
 #[test]
 fn by_default_only_risky_tools_that_reach_outside_ask() {
-    let prebuilt = || Execution::Prebuilt(Prebuilt { action: "setGoals".to_owned() });
+    let prebuilt = || Execution::Prebuilt(Prebuilt { action: "setGoals".to_owned(), channels: None });
     let inside = [
         (basic(), Place::Client),
         (basic(), Place::Gateway),

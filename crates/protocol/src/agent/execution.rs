@@ -151,8 +151,32 @@ pub struct Compute {
 /// A tool of the gateway itself (row G15).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[ts(optional_fields)]
 pub struct Prebuilt {
     pub action: String,
+    /// For `sendNotification`: where it may go. Missing means the inbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<Vec<Channel>>,
+}
+
+/// A way to reach a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "lowercase")]
+pub enum Channel {
+    /// The gateway's own list of notifications.
+    Inbox,
+    Email,
+    Webhook,
+}
+
+impl Channel {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Inbox => "inbox",
+            Self::Email => "email",
+            Self::Webhook => "webhook",
+        }
+    }
 }
 
 /// A tool for crash tests: each execution becomes one line of a file.

@@ -37,6 +37,9 @@ pub struct AgentConfig {
     pub loop_: LoopSection,
     #[serde(default)]
     pub tools: Vec<ToolConfig>,
+    /// `"all"` adds every prebuilt tool that `tools` does not configure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prebuilt: Option<PrebuiltSwitch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpSection>,
     #[serde(default)]
@@ -254,6 +257,12 @@ pub struct PermissionSection {
     /// The first one that speaks of a call decides; a deny always does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<PermissionRule>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "lowercase")]
+pub enum PrebuiltSwitch {
+    All,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]

@@ -12,7 +12,7 @@ use toolyard_protocol::{CallId, Timestamp, ToolOutcome, limits};
 use toolyard_store::log::Appended;
 use toolyard_store::{StoreError, Tx};
 use toolyard_tools::CallContext;
-use toolyard_tools::prebuilt::{self, Action, Refused};
+use toolyard_tools::prebuilt::{self, Act, Given, Refused, Way};
 
 use super::append::Undone;
 use super::scribe::Scribe;
@@ -34,7 +34,7 @@ pub(super) struct Deed {
 
 #[derive(Clone)]
 enum Kind {
-    Prebuilt(&'static Action, Box<CallContext>),
+    Prebuilt(Act, Box<(CallContext, Given)>),
     Child { rt: Arc<Runtime>, agent: Arc<AiAgent>, visibility: Visibility, expires: Timestamp },
 }
 
@@ -68,8 +68,9 @@ impl Deed {
         desk: &mut Desk,
     ) -> Result<(Input, Vec<(BlobRef, Vec<u8>)>), Refused> {
         match self.kind {
-            Kind::Prebuilt(action, context) => {
-                let value = (action.act)(tx, &context, &self.args).await?;
+            Kind::Prebuilt(act, asked) => {
+                let (context, given) = &*asked;
+                let value = act(tx, context, given).await?;
                 let fitted = fit(ToolOutcome::Ok(value));
                 let (blob, untrusted) = (fitted.blob_ref(), self.untrusted);
                 let input = Input::ToolEnded { call: self.call, outcome: fitted.outcome, blob, untrusted };
@@ -118,9 +119,13 @@ impl Worker {
         let Effect::RunTool { call, tool, args, untrusted, .. } = effect else { return None };
         let spec = self.tools()?.set.find(tool.as_str())?;
         let kind = match &spec.execution {
-            Execution::Prebuilt(prebuilt) => {
-                Kind::Prebuilt(prebuilt::find(&prebuilt.action)?, Box::new(self.context_of(call)?))
-            }
+            Execution::Prebuilt(prebuilt) => match prebuilt::find(&prebuilt.action)?.way {
+                Way::Act(act) => {
+                    let given = Given { args: args.clone(), options: prebuilt.clone() };
+                    Kind::Prebuilt(act, Box::new((self.context_of(call)?, given)))
+                }
+                Way::Read | Way::AskUser => return None,
+            },
             Execution::AiAgent(agent) => {
                 let patience = agent.timeout.or(spec.timeout_ms).unwrap_or(limits::CLIENT_EXPIRES_MS);
                 Kind::Child {

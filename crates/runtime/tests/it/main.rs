@@ -10,6 +10,8 @@ mod messages;
 mod models;
 mod outbox;
 mod picks;
+mod plans;
+mod prebuilt;
 mod recovery;
 mod vendor;
 mod yard;

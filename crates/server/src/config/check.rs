@@ -46,6 +46,12 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         return Err(bad("database_url", "must start with postgres:// (or be empty for SQLite)"));
     }
     check_smtp(&config.smtp)?;
+    let embedding = config.knowledge.embedding.as_deref();
+    if embedding
+        .is_some_and(|name| !matches!(name.split_once('/'), Some((p, m)) if !p.is_empty() && !m.is_empty()))
+    {
+        return Err(bad("knowledge.embedding", "must be provider/model, as openai/text-embedding-3-small"));
+    }
     check_keys(config)?;
     check_models(config)?;
     for origin in config.origins() {

@@ -55,6 +55,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_LIMITS_HEADER_SECONDS", &["limits", "header_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_BODY_SECONDS", &["limits", "body_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_READER_SECONDS", &["limits", "reader_seconds"], Form::Number),
+    ("TOOLYARD_KNOWLEDGE_EMBEDDING", &["knowledge", "embedding"], Form::Text),
     ("TOOLYARD_LOG_FORMAT", &["log", "format"], Form::Text),
     ("TOOLYARD_LOG_LEVEL", &["log", "level"], Form::Text),
 ];

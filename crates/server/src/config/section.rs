@@ -43,6 +43,7 @@ pub(crate) struct Config {
     pub(crate) smtp: Smtp,
     pub(crate) permissions: Permissions,
     pub(crate) limits: Limits,
+    pub(crate) knowledge: KnowledgeSection,
     pub(crate) log: Log,
     /// Model providers by name.
     pub(crate) providers: BTreeMap<String, Provider>,
@@ -74,6 +75,7 @@ impl Default for Config {
             smtp: Smtp::default(),
             permissions: Permissions::default(),
             limits: Limits::default(),
+            knowledge: KnowledgeSection::default(),
             log: Log::default(),
             providers: BTreeMap::new(),
             models: BTreeMap::new(),
@@ -264,6 +266,24 @@ impl Default for Limits {
             body_seconds: 10,
             reader_seconds: 20,
         }
+    }
+}
+
+/// Documents that agents search.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct KnowledgeSection {
+    /// `provider/model` that makes vectors, so that documents are found by
+    /// meaning too. Missing means by words alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) embedding: Option<String>,
+}
+
+impl KnowledgeSection {
+    /// Provider and model.
+    pub(crate) fn embedder(&self) -> Option<(String, String)> {
+        let (provider, model) = self.embedding.as_deref()?.split_once('/')?;
+        Some((provider.to_owned(), model.to_owned()))
     }
 }
 

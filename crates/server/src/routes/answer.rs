@@ -46,6 +46,25 @@ pub(super) fn label(field: &str, text: Option<String>) -> Result<Option<String>,
     Ok(Some(text))
 }
 
+/// A text that people and models read: not empty, not long.
+pub(super) fn words(field: &str, text: &str, most: usize) -> Result<String, Refusal> {
+    let text = text.trim();
+    if text.chars().count() > most {
+        let message = format!("{field}: at most {most} characters");
+        return Err(ApiError::limit(ErrorCode::LimitExceeded, most as u64, message).into());
+    }
+    // PostgreSQL keeps no NUL.
+    if text.is_empty() || text.contains('\0') {
+        return Err(Refusal::bad_request(format!("{field}: must be text")));
+    }
+    Ok(text.to_owned())
+}
+
+/// One more would be too many.
+pub(super) fn too_many(what: &str, most: usize) -> Refusal {
+    ApiError::limit(ErrorCode::LimitExceeded, most as u64, format!("The limit is {most} {what}")).into()
+}
+
 /// A metadata object within its limit.
 pub(super) fn metadata(value: Option<Value>) -> Result<Option<Value>, Refusal> {
     let Some(value) = value.filter(|v| !v.is_null()) else { return Ok(None) };

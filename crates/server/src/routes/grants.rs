@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_protocol::risk::Risk;
 use toolyard_protocol::{
-    AgentName, EntityId, GrantId, Hash, KeyKind, SpaceId, TenantId, Timestamp, ToolName, agent, limits,
+    AgentName, EntityId, GrantId, Hash, KeyKind, SpaceId, TenantId, Timestamp, ToolName, limits,
 };
 use toolyard_runtime::{Grant, GrantEffect, GrantScope};
 use toolyard_store::grants::{self, GrantRow};
@@ -152,8 +152,9 @@ async fn fingerprint(tx: &mut Tx<'_>, tenant: &TenantId, new: &NewGrant) -> Resu
     };
     let found = agents::by_name(tx, tenant, name).await?.ok_or_else(|| Refusal::not_found("Agent"))?;
     let config = agents::version(tx, tenant, &found.hash).await?.unwrap_or_default();
-    let tools = agent::parse(&config).map(|(_, tools)| tools).unwrap_or_default();
-    let spec = tools.find(new.tool.as_str()).ok_or_else(|| Refusal::not_found("Tool"))?;
+    // With what the gateway fills in: that is the tool as runs have it.
+    let agent = toolyard_runtime::check_agent(&config)?;
+    let spec = agent.tools.set.find(new.tool.as_str()).ok_or_else(|| Refusal::not_found("Tool"))?;
     Ok(spec.fingerprint())
 }
 

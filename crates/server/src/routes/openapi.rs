@@ -60,7 +60,13 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         }
     });
     let body = match (route.body, route.request) {
-        (BodyKind::File, _) => Some(json!({"*/*": {"schema": {"type": "string", "format": "binary"}}})),
+        (BodyKind::File, own) => {
+            let mut content = json!({"*/*": {"schema": {"type": "string", "format": "binary"}}});
+            if let Some(schema) = own {
+                content["application/json"] = json!({"schema": schema(generator)});
+            }
+            Some(content)
+        }
         (_, Some(schema)) => Some(json!({"application/json": {"schema": schema(generator)}})),
         (_, None) => None,
     };

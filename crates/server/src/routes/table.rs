@@ -5,8 +5,8 @@ use axum::http::Method;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, clients, entities, files, grants, keys, members, messages, models, ops, results, runs,
-    secrets, selection, spaces, waits, webhooks,
+    agents, audit, clients, entities, files, grants, kept, keys, members, messages, models, ops, results,
+    runs, secrets, selection, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -21,10 +21,11 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(permission_routes());
     table.extend(outside_routes());
     table.extend(file_and_client_routes());
+    table.extend(kept::routes());
     table
 }
 
-fn get<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+pub(super) fn get<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 where
     F: Fn(super::call::Call) -> R + Send + Sync + 'static,
     R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
@@ -32,7 +33,7 @@ where
     Route::keyed(Method::GET, path, access, summary, handler)
 }
 
-fn post<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+pub(super) fn post<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 where
     F: Fn(super::call::Call) -> R + Send + Sync + 'static,
     R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
@@ -40,7 +41,7 @@ where
     Route::keyed(Method::POST, path, access, summary, handler)
 }
 
-fn patch<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+pub(super) fn patch<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 where
     F: Fn(super::call::Call) -> R + Send + Sync + 'static,
     R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
@@ -56,7 +57,7 @@ where
     Route::keyed(Method::PUT, path, access, summary, handler)
 }
 
-fn delete<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+pub(super) fn delete<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 where
     F: Fn(super::call::Call) -> R + Send + Sync + 'static,
     R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,

@@ -12,6 +12,7 @@ pub(super) fn settings(config: &Config) -> io::Result<Settings> {
     let mut settings = Settings::new(name(&config.data)?);
     settings.active_runs = config.limits.active_runs;
     settings.ask_from = config.permissions.ask_from;
+    settings.embedding = config.knowledge.embedder();
     Ok(settings)
 }
 

@@ -28,6 +28,9 @@ const SAMPLES: [(&str, &str, &str, &str, u32); 3] = [
 pub(super) fn open(config: &Config) -> Result<Registry, String> {
     let door = Door::operator().map_err(|e| e.causes())?;
     let providers = Providers::open(settings(config)?, &door).map_err(|e| e.to_string())?;
+    if let Some((provider, _)) = config.knowledge.embedder() {
+        providers.embed(&provider).map_err(|e| format!("knowledge.embedding: {e}"))?;
+    }
     Registry::new(providers, records(config)).map_err(|e| e.to_string())
 }
 

@@ -45,7 +45,22 @@ async fn ids(yard: &Yard) -> Vec<(&'static str, String)> {
     let hook = json!({"url": "https://hooks.example/x", "events": ["run.failed"]});
     let hook = gateway.post("/api/webhooks", hook).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let (agent_entity, ann, space) = (&yard.agent_entity, &yard.ann, &yard.space);
+    let goal = gateway.post("/api/goals", json!({"entityId": ann, "description": "x"})).await;
+    let memory = json!({"agentEntityId": agent_entity, "entityId": ann, "topic": "t", "content": "c"});
+    let memory = gateway.post("/api/memories", memory).await;
+    let plan = json!({"agentEntityId": agent_entity, "entityId": ann, "smartSpaceId": space,
+        "instruction": "x", "cron": "0 0 1 1 *"});
+    let plan = gateway.post("/api/plans", plan).await;
+    let document = gateway.post("/api/knowledge", json!({"content": "words", "smartSpaceId": space})).await;
+    let notice = json!({"entityId": ann, "title": "t", "message": "m"});
+    let notice = gateway.post("/api/inbox", notice).await;
     vec![
+        ("{goal}", text(&goal["goal"]["id"])),
+        ("{memory}", text(&memory["memory"]["id"])),
+        ("{plan}", text(&plan["plan"]["id"])),
+        ("{document}", text(&document["document"]["id"])),
+        ("{notice}", text(&notice["notification"]["id"])),
         ("{space}", yard.space.clone()),
         ("{entity}", yard.ann.clone()),
         ("{agent}", agent),
@@ -112,9 +127,9 @@ async fn x6_a_public_key_never_passes_a_route_for_backends() {
 async fn x6_an_entity_without_a_seat_is_refused_within_its_tenant() {
     let yard = Yard::new().await;
     let ids = ids(&yard).await;
-    let member = |route: &Route| {
-        route.access == "member" || route.path.contains("{wait}") || route.path.contains("{file}")
-    };
+    let owned = ["{wait}", "{file}", "{goal}", "{memory}", "{plan}", "{document}", "{notice}"];
+    let member =
+        |route: &Route| route.access == "member" || owned.iter().any(|name| route.path.contains(name));
     for route in table(&yard.gateway).await.iter().filter(|route| member(route)) {
         let path = filled(&route.path, &ids);
         let request = with_body(route, &ids, yard.gateway.user("eve", route.method.clone(), &path));
@@ -123,7 +138,16 @@ async fn x6_an_entity_without_a_seat_is_refused_within_its_tenant() {
         assert_eq!(body["error"]["code"], "forbidden");
     }
     // Lists show nothing of spaces that one is not in.
-    for (path, list) in [("/api/smart-spaces", "smartSpaces"), ("/api/waits", "waits")] {
+    let lists = [
+        ("/api/smart-spaces", "smartSpaces"),
+        ("/api/waits", "waits"),
+        ("/api/goals", "goals"),
+        ("/api/memories", "memories"),
+        ("/api/plans", "plans"),
+        ("/api/knowledge", "documents"),
+        ("/api/inbox", "notifications"),
+    ];
+    for (path, list) in lists {
         let (_, body) = ask(yard.gateway.user("eve", Method::GET, path)).await;
         assert_eq!(body[list], json!([]), "{path}");
     }

@@ -44,6 +44,7 @@ pub(crate) fn outcome(story: Story, uncertain: bool, ended: &Ended, place: &str)
     assert_eq!(ended.runs[0]["lastSeq"], seqs.len(), "{context}");
     assert_eq!(ended.open_waits, 0, "{context}");
     calls(story, uncertain, ended, &context);
+    assert_eq!(ended.goals, usize::from(story == Story::Goals), "{context}");
     if expected_calls(story) == 0 {
         let content = ended.messages[1]["content"].as_str().unwrap();
         assert!(content.ends_with("all is well"), "{content} {context}");
@@ -52,8 +53,8 @@ pub(crate) fn outcome(story: Story, uncertain: bool, ended: &Ended, place: &str)
 
 fn expected_calls(story: Story) -> usize {
     match story {
-        Story::Text | Story::Spoken => 0,
-        Story::ClientTool | Story::GatewayTool | Story::Approval => 1,
+        Story::Text | Story::Spoken | Story::Plan => 0,
+        Story::ClientTool | Story::GatewayTool | Story::Approval | Story::Goals => 1,
     }
 }
 
@@ -75,6 +76,8 @@ fn calls(story: Story, uncertain: bool, ended: &Ended, context: &str) {
         let recorded = ended.recorded.iter().filter(|line| line.starts_with(id)).count();
         match (story, end["outcome"].as_str().unwrap()) {
             (Story::ClientTool, "ok") => assert_eq!(end["output"]["seen"], id, "{context}"),
+            // Effect and result are one commit: there is no uncertainty.
+            (Story::Goals, "ok") => assert_eq!(end["output"]["totalGoals"], 1, "{context}"),
             // B
             (Story::GatewayTool | Story::Approval, "ok") => assert_eq!(recorded, 1, "{context}"),
             (Story::GatewayTool | Story::Approval, "uncertain") => {

@@ -70,4 +70,6 @@ stories! {
     d1_a_client_tool_run_survives_every_death: ClientTool,
     d1_a_gateway_tool_run_survives_every_death: GatewayTool,
     d1_an_approval_survives_every_death: Approval,
+    d1_a_prebuilt_tool_works_exactly_once_over_every_death: Goals,
+    d1_a_due_plan_starts_one_run_over_every_death: Plan,
 }

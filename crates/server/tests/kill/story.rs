@@ -16,6 +16,10 @@ pub(crate) enum Story {
     ClientTool,
     GatewayTool,
     Approval,
+    /// A prebuilt tool: its effect is in the database itself.
+    Goals,
+    /// A plan that is due.
+    Plan,
 }
 
 /// The world after a story.
@@ -27,6 +31,8 @@ pub(crate) struct Ended {
     pub(crate) open_waits: usize,
     /// One line per execution of the recorder tool: its call id first.
     pub(crate) recorded: Vec<String>,
+    /// Goals of the agent. They are removed when they have been counted.
+    pub(crate) goals: usize,
     /// What a reader of the space heard: name and data.
     pub(crate) heard: Vec<(String, Value)>,
     /// What the gateways wrote to their error output.
@@ -36,11 +42,12 @@ pub(crate) struct Ended {
 impl Story {
     fn says(self) -> &'static str {
         match self {
-            Self::Text => "say all is well",
+            Self::Text | Self::Plan => "say all is well",
             Self::Spoken => "slow 3\nsay all is well",
             Self::ClientTool => "call read_screen {\"area\":\"top\"}",
             Self::GatewayTool => "call record {\"what\":\"this\"}",
             Self::Approval => "call approve_record {\"what\":\"that\"}",
+            Self::Goals => "call setGoals {\"goals\":[{\"description\":\"survive\"}]}",
         }
     }
 
@@ -63,9 +70,13 @@ impl Story {
             true => Some(gateway.listen(&format!("/api/smart-spaces/{space}/stream")).await),
             false => None,
         };
-        let message = json!({"entityId": ada, "content": self.says()});
-        let posted = gateway.post(&format!("/api/smart-spaces/{space}/messages"), message).await;
-        let run = posted["runs"][0]["runId"].as_str().unwrap().to_owned();
+        let run = if self == Self::Plan {
+            self.planned(&mut gateway, world, space).await
+        } else {
+            let message = json!({"entityId": ada, "content": self.says()});
+            let posted = gateway.post(&format!("/api/smart-spaces/{space}/messages"), message).await;
+            posted["runs"][0]["runId"].as_str().unwrap().to_owned()
+        };
         follow(&mut gateway, &run).await;
 
         let events = gateway.get(&format!("/api/runs/{run}/events?limit=200")).await;
@@ -73,6 +84,11 @@ impl Story {
         let messages = gateway.get(&format!("/api/smart-spaces/{space}/messages")).await;
         let waits = gateway.get(&format!("/api/waits?runId={run}")).await;
         let list = |value: &Value, name: &str| value[name].as_array().unwrap().clone();
+        let goals = list(&gateway.get("/api/goals").await, "goals");
+        for goal in &goals {
+            let path = format!("/api/goals/{}", goal["id"].as_str().unwrap());
+            gateway.call("DELETE", &path, None, None).await;
+        }
         let recorded = std::fs::read_to_string(&file).unwrap_or_default();
         let heard = match listener {
             Some(listener) => listener.until_the_end().await,
@@ -80,6 +96,7 @@ impl Story {
         };
         let ended = Ended {
             deaths: gateway.deaths,
+            goals: goals.len(),
             heard,
             log: gateway.log(),
             events: list(&events, "events"),
@@ -90,6 +107,27 @@ impl Story {
         };
         gateway.stop();
         ended
+    }
+
+    /// Makes a plan that is due at once, and answers its run.
+    async fn planned(self, gateway: &mut Gateway<'_>, world: &World, space: &str) -> String {
+        let moment = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let now = toolyard_protocol::Timestamp::from_millis(i64::try_from(moment.as_millis()).unwrap());
+        let plan = json!({
+            "agentEntityId": world.bot, "entityId": world.ada, "smartSpaceId": space,
+            "instruction": self.says(), "scheduledAt": now,
+        });
+        let made = gateway.post("/api/plans", plan).await;
+        let path = format!("/api/plans/{}", made["plan"]["id"].as_str().unwrap());
+        let started = Instant::now();
+        loop {
+            assert!(started.elapsed() < PATIENCE, "the plan never starts\n{}", gateway.log());
+            let plan = gateway.get(&path).await["plan"].clone();
+            if let Some(run) = plan["lastRunId"].as_str() {
+                assert_eq!((&plan["runs"], &plan["status"]), (&json!(1), &json!("completed")));
+                return run.to_owned();
+            }
+        }
     }
 }
 
@@ -108,6 +146,7 @@ pub(crate) struct World {
     pub(crate) spaces: Vec<String>,
     used: AtomicUsize,
     pub(crate) ada: String,
+    pub(crate) bot: String,
 }
 
 impl World {
@@ -118,9 +157,9 @@ impl World {
 
     pub(crate) async fn with_spaces(database: Database, count: usize) -> Self {
         let mut gateway = Gateway::start(&database, None);
-        let (spaces, ada) = set_up(&mut gateway, count).await;
+        let (spaces, ada, bot) = set_up(&mut gateway, count).await;
         gateway.stop();
-        Self { database, spaces, used: AtomicUsize::new(0), ada }
+        Self { database, spaces, used: AtomicUsize::new(0), ada, bot }
     }
 
     /// A space that no other story on the same database has used.
@@ -130,7 +169,7 @@ impl World {
     }
 }
 
-async fn set_up(gateway: &mut Gateway<'_>, spaces: usize) -> (Vec<String>, String) {
+async fn set_up(gateway: &mut Gateway<'_>, spaces: usize) -> (Vec<String>, String, String) {
     let config = json!({
         "agent": {"name": "bot"},
         "model": {"provider": "demo", "name": "demo"},
@@ -138,6 +177,7 @@ async fn set_up(gateway: &mut Gateway<'_>, spaces: usize) -> (Vec<String>, Strin
             {"name": "read_screen", "description": "On a client"},
             {"name": "record", "executionType": "recorder", "execution": {"file": RECORDED}},
             {"name": "approve_record", "executionType": "recorder", "execution": {"file": RECORDED}, "approval": "ask"},
+            {"executionType": "prebuilt", "execution": {"action": "setGoals"}},
             {"name": "rest", "executionType": "waiting", "execution": {}},
         ],
     });
@@ -153,7 +193,7 @@ async fn set_up(gateway: &mut Gateway<'_>, spaces: usize) -> (Vec<String>, Strin
         }
         made.push(space);
     }
-    (made, ada)
+    (made, ada, bot)
 }
 
 /// Answers whatever the run waits for until it has ended.

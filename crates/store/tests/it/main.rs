@@ -19,6 +19,7 @@ mod line;
 mod live;
 mod positions;
 mod postgres_only;
+mod prebuilt;
 mod restarts;
 mod results;
 mod server;
@@ -163,6 +164,13 @@ stories! {
         belongings::audit_lines_are_listed_newest_first_in_pages,
         belongings::a_parcel_comes_back_until_it_is_delivered,
         belongings::a_parcel_of_a_failed_transaction_is_never_taken,
+        prebuilt::goals_are_ordered_by_priority_then_age,
+        prebuilt::x15_memories_are_read_only_by_those_they_are_for,
+        prebuilt::a_due_plan_is_moved_on_by_one_of_many,
+        prebuilt::a_notification_is_written_once_and_marked_as_read,
+        prebuilt::a_document_is_indexed_in_slices_and_found_by_its_words,
+        prebuilt::vectors_follow_the_model_that_makes_them,
+        prebuilt::g22_a_deleted_entity_takes_what_was_kept_of_it_and_for_it,
         failures::failed_operations_leave_nothing_and_spare_their_neighbours,
         failures::an_operation_that_swallows_a_refusal_does_not_succeed,
         failures::a_failed_operation_tells_no_reader,

@@ -6,7 +6,8 @@ use toolyard_protocol::principal::Role;
 use toolyard_protocol::run::RunStatus;
 use toolyard_protocol::{BranchId, ClientId, TenantId};
 use toolyard_store::{
-    StoreError, Tx, agents, audit, blobs, clients, entities, grants, keys, log, messages, runs, spaces, waits,
+    StoreError, Tx, agents, audit, blobs, clients, entities, goals, grants, inbox, keys, knowledge, log,
+    memories, messages, plans, runs, spaces, waits,
 };
 
 use crate::cast::{self, owner};
@@ -62,6 +63,22 @@ async fn seen(
         ("spaces::agents_in", spaces::agents_in(tx, t, &world.space).await?.len()),
         ("spaces::members", spaces::members(tx, t, &world.space).await?.len()),
         ("spaces::role", one(spaces::role(tx, t, &world.space, &world.entity).await?.is_some())),
+        ("goals::get", one(goals::get(tx, t, &world.goal).await?.is_some())),
+        ("goals::of_entity", goals::of_entity(tx, t, &world.entity).await?.len()),
+        ("goals::list", goals::list(tx, t, None, None, 100).await?.len()),
+        ("memories::get", one(memories::get(tx, t, &world.memory).await?.is_some())),
+        ("memories::list", memories::list(tx, t, None, None, None, None, 100).await?.len()),
+        ("plans::get", one(plans::get(tx, t, &world.plan).await?.is_some())),
+        ("plans::list", plans::list(tx, t, None, None, None, 100).await?.len()),
+        ("inbox::get", one(inbox::get(tx, t, &world.notice).await?.is_some())),
+        ("inbox::list", inbox::list(tx, t, None, false, None, 100).await?.len()),
+        ("knowledge::get", one(knowledge::get(tx, t, &world.document).await?.is_some())),
+        ("knowledge::text", one(knowledge::text(tx, t, &world.document).await?.is_some())),
+        ("knowledge::list", knowledge::list(tx, t, None, None, None, 100).await?.len()),
+        (
+            "knowledge::search",
+            knowledge::search(tx, t, Some(&world.space), &["words".to_owned()], 100).await?.len(),
+        ),
         ("waits::of_run", waits::of_run(tx, t, run).await?.len()),
         ("waits::open_of_run", waits::open_of_run(tx, t, run).await?.len()),
         ("waits::find", one(waits::find(tx, t, &world.wait).await?.is_some())),
@@ -103,6 +120,12 @@ async fn changed(
         ("runs::hand_back", runs::hand_back(tx, t, run, 2, &node).await?),
         ("keys::revoke", keys::revoke(tx, t, &world.key).await?),
         ("grants::delete", grants::delete(tx, t, &world.grant).await?),
+        ("goals::delete", goals::delete(tx, t, &world.goal).await?),
+        ("memories::delete", memories::delete(tx, t, &world.memory).await?),
+        ("plans::delete", plans::delete(tx, t, &world.plan).await?),
+        ("inbox::mark", inbox::mark(tx, t, &world.notice, Some(now)).await?),
+        ("inbox::delete", inbox::delete(tx, t, &world.notice).await?),
+        ("knowledge::delete", knowledge::delete(tx, t, &world.document).await?),
         ("agents::delete", agents::delete(tx, t, &world.agent).await?),
         ("spaces::remove_member", spaces::remove_member(tx, t, &world.space, &world.entity).await?),
         ("entities::delete", entities::delete(tx, t, &world.entity).await?),

@@ -5,18 +5,25 @@ use toolyard_protocol::principal::{KeyKind, Role};
 use toolyard_protocol::tool::Toolset;
 use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{
-    AgentId, AgentName, CallId, ClientId, EntityId, FileId, GrantId, Hash, KeyId, MessageId, SpaceId,
-    TenantId, Timestamp, WaitId,
+    AgentId, AgentName, CallId, ClientId, DocumentId, EntityId, FileId, GoalId, GrantId, Hash, KeyId,
+    MemoryId, MessageId, NoticeId, PlanId, SpaceId, TenantId, Timestamp, WaitId,
 };
 use toolyard_store::blobs::{self, FileRow};
 use toolyard_store::clients::{self, Client};
 use toolyard_store::entities::{self, Entity, EntityKind};
 use toolyard_store::grants::{self, GrantRow};
-use toolyard_store::{StoreError, Tx, agents, audit, keys, messages, outbox, spaces};
+use toolyard_store::knowledge::{self, Chunk, DocumentStatus};
+use toolyard_store::memories::{self, MemoryScope};
+use toolyard_store::plans::{self, Plan};
+use toolyard_store::{StoreError, Tx, agents, audit, goals, inbox, keys, messages, outbox, spaces};
 
 use crate::cast::{self, owner};
 use crate::home::{Home, START_MS, tx};
 use crate::line::Line;
+use crate::prebuilt;
+
+/// A moment that no story reaches.
+const FAR: Timestamp = Timestamp::from_millis(START_MS * 2);
 
 /// An empty space of the stories' tenant.
 pub(crate) async fn with_space(home: &Home) -> (TenantId, SpaceId) {
@@ -44,6 +51,11 @@ pub(crate) struct World {
     pub(crate) file: FileId,
     pub(crate) grant: GrantId,
     pub(crate) parcel: String,
+    pub(crate) goal: GoalId,
+    pub(crate) memory: MemoryId,
+    pub(crate) plan: PlanId,
+    pub(crate) notice: NoticeId,
+    pub(crate) document: DocumentId,
 }
 
 impl World {
@@ -78,6 +90,11 @@ impl World {
             blob: belongings.blob,
             file: belongings.file,
             grant: belongings.grant,
+            goal: belongings.goal,
+            memory: belongings.memory,
+            plan: belongings.plan,
+            notice: belongings.notice,
+            document: belongings.document,
             parcel: format!("parcel-{space}"),
             space,
         }
@@ -129,6 +146,11 @@ struct Belongings {
     blob: Hash,
     file: FileId,
     grant: GrantId,
+    goal: GoalId,
+    memory: MemoryId,
+    plan: PlanId,
+    notice: NoticeId,
+    document: DocumentId,
 }
 
 async fn belong(home: &Home, tenant: &TenantId, space: &SpaceId, entity: &EntityId) -> Belongings {
@@ -181,7 +203,25 @@ async fn store_all(
     assert!(clients::put(tx, tenant, &client).await?);
     outbox::put(tx, tenant, &format!("parcel-{space}"), "mail", &json!({})).await?;
     audit::write(tx, tenant, "key_1", "space.create", space.as_str(), None).await?;
+    let agent_entity = EntityId::mint();
+    let goal = prebuilt::goal(entity, 3, 0);
+    goals::insert(tx, tenant, &goal).await?;
+    let memory = prebuilt::memory(&agent_entity, Some(entity), Some(space), MemoryScope::Space);
+    memories::insert(tx, tenant, &memory).await?;
+    let plan = Plan { space: Some(space.clone()), ..prebuilt::plan(tenant, &agent_entity, entity, FAR) };
+    plans::insert(tx, &plan).await?;
+    let notice = prebuilt::notice(entity);
+    inbox::put(tx, tenant, &notice).await?;
+    let document = prebuilt::document(Some(space), "words");
+    knowledge::insert(tx, tenant, &document, "words").await?;
+    let chunk = Chunk { start: 0, end: 5, text: "words".to_owned() };
+    knowledge::add_chunks(tx, tenant, &document, &[chunk], 5, DocumentStatus::Ready).await?;
     Ok(Belongings {
+        goal: goal.id,
+        memory: memory.id,
+        plan: plan.id,
+        notice: notice.id,
+        document: document.id,
         key: key.id,
         agent: agent.id,
         agent_name,
@@ -227,6 +267,13 @@ pub(crate) async fn census(home: &Home) -> Vec<(&'static str, i64)> {
         "files",
         "grants",
         "clients",
-        "audit"
+        "audit",
+        "goals",
+        "memories",
+        "plans",
+        "inbox",
+        "documents",
+        "document_texts",
+        "chunks"
     )
 }

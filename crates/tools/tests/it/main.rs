@@ -2,7 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod compute;
+mod goals;
+mod home;
+mod knowledge;
+mod plans;
+mod prebuilt;
 mod secrets;
+mod x15;
 
 use serde_json::{Value, json};
 use toolyard_protocol::agent::execution::{Basic, BasicMode, Waiting};

@@ -9,6 +9,7 @@ import type {
   ModelSection,
   OutputSection,
   PermissionSection,
+  PrebuiltSwitch,
   RuntimeSection,
   ToolConfig,
 } from "./types.js";
@@ -22,6 +23,8 @@ export type AgentConfig = {
   model: ModelSection;
   loop?: LoopSection;
   tools?: Array<ToolConfig>;
+  /** `"all"` adds every prebuilt tool that `tools` does not configure. */
+  prebuilt?: PrebuiltSwitch;
   mcp?: McpSection;
   permissions?: PermissionSection;
   runtime?: RuntimeSection;

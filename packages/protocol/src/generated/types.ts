@@ -522,6 +522,8 @@ export type Picks = {
  */
 export type Place = "gateway" | "mcp" | "agent" | "client" | "external";
 
+export type PrebuiltSwitch = "all";
+
 export type Reasoning = {
   enabled?: boolean;
   effort?: ReasoningEffort;

@@ -1,0 +1,228 @@
+//! Documents for agents to search: uploaded whole, indexed in the background.
+
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use toolyard_protocol::{
+    ApiError, DocumentId, EntityId, ErrorCode, KeyKind, Principal, SpaceId, TenantId, Timestamp,
+};
+use toolyard_runtime::{Form, text_of};
+use toolyard_store::knowledge::{self, Document, DocumentStatus};
+use toolyard_store::{StoreError, Tx, audit, spaces};
+
+use super::call::{Call, Made};
+use super::{answer, own, page};
+use crate::http::Refusal;
+
+/// A document as JSON. Any other media type is the document itself, with
+/// `title` and `smartSpaceId` in the query.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NewDocument {
+    #[serde(default)]
+    title: Option<String>,
+    content: String,
+    /// `text/plain` if missing.
+    #[serde(default)]
+    media_type: Option<String>,
+    /// Only for agents in this space. Missing means all agents of the tenant.
+    #[serde(default)]
+    smart_space_id: Option<SpaceId>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DocumentView {
+    id: DocumentId,
+    smart_space_id: Option<SpaceId>,
+    entity_id: Option<EntityId>,
+    title: String,
+    media_type: String,
+    /// Of its text.
+    bytes: i64,
+    /// `indexing`, `embedding` or `ready`. What is indexed can be found.
+    status: &'static str,
+    /// How much is indexed, from 0 to 1.
+    progress: f64,
+    chunks: i64,
+    /// Pieces that can be found by meaning.
+    embedded_chunks: i64,
+    error: Option<String>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct OneDocument {
+    document: DocumentView,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct DocumentList {
+    documents: Vec<DocumentView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+fn view(document: Document) -> DocumentView {
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    let progress = document.done_bytes as f64 / document.bytes.max(1) as f64;
+    DocumentView {
+        id: document.id,
+        smart_space_id: document.space,
+        entity_id: document.entity,
+        title: document.title,
+        media_type: document.media_type,
+        bytes: document.bytes,
+        status: document.status.as_str(),
+        progress: progress.clamp(0.0, 1.0),
+        chunks: document.chunks,
+        embedded_chunks: document.embedded,
+        error: document.error,
+        created_at: document.created_at,
+        updated_at: document.updated_at,
+    }
+}
+
+/// What was uploaded, in whichever way.
+struct Upload {
+    title: Option<String>,
+    media_type: String,
+    space: Option<SpaceId>,
+    bytes: Vec<u8>,
+}
+
+fn upload(call: &Call) -> Result<Upload, Refusal> {
+    let header = |name: &str| call.headers.get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
+    let media_type = header("content-type").unwrap_or_else(|| "text/plain".to_owned());
+    if media_type.starts_with("application/json") {
+        let new: NewDocument = call.json()?;
+        return Ok(Upload {
+            title: new.title,
+            media_type: new.media_type.unwrap_or_else(|| "text/plain".to_owned()),
+            space: new.smart_space_id,
+            bytes: new.content.into_bytes(),
+        });
+    }
+    let title = call.query.get("title").cloned().or_else(|| header("x-filename"));
+    let space = page::typed(&call.query, "smartSpaceId", SpaceId::parse)?;
+    Ok(Upload { title, media_type, space, bytes: call.body.to_vec() })
+}
+
+pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
+    let Upload { title, media_type, space, bytes } = upload(&call)?;
+    let title = answer::label("title", title)?.unwrap_or_else(|| "Untitled".to_owned());
+    let form = Form::of(&media_type).ok_or_else(|| {
+        let text = "The document must be text, Markdown, HTML or PDF (content-type)";
+        Refusal::new(ErrorCode::UnsupportedMedia, text)
+    })?;
+    if call.principal.kind == KeyKind::Public && space.is_none() {
+        // What all agents of a tenant read is the backend's to say.
+        return Err(ApiError::missing("smartSpaceId").into());
+    }
+    // Reading a document takes a while, and its reader may panic.
+    let text = tokio::task::spawn_blocking(move || text_of(form, &bytes)).await;
+    let broken = |_| Refusal::new(ErrorCode::UnsupportedMedia, "The document cannot be read");
+    let text = text.map_err(broken)??;
+    let (tenant, entity) = (call.tenant().clone(), call.principal.entity.clone());
+    let answered = call
+        .once(move |tx| {
+            Box::pin(async move {
+                if let Some(space) = &space {
+                    let members: Vec<&EntityId> = entity.iter().collect();
+                    own::seat(tx, &tenant, space, &members).await?;
+                }
+                let now = tx.now().await?;
+                let document = Document {
+                    id: DocumentId::mint(),
+                    space,
+                    entity,
+                    title,
+                    media_type,
+                    bytes: i64::try_from(text.len()).unwrap_or(i64::MAX),
+                    status: DocumentStatus::Indexing,
+                    done_bytes: 0,
+                    chunks: 0,
+                    embedded: 0,
+                    model: None,
+                    error: None,
+                    created_at: now,
+                    updated_at: now,
+                };
+                knowledge::insert(tx, &tenant, &document, &text).await?;
+                Ok(Made { status: 201, body: json!(OneDocument { document: view(document) }) })
+            })
+        })
+        .await?;
+    call.app.runtime.document_stored();
+    Ok(answered)
+}
+
+pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
+    let limit = page::limit(&call.query)?;
+    let before = page::typed(&call.query, "before", DocumentId::parse)?;
+    let space = page::typed(&call.query, "smartSpaceId", SpaceId::parse)?;
+    // Users see what is in their spaces.
+    let member = own::listed(&call, None)?;
+    let tenant = call.tenant().clone();
+    let rows: Vec<Document> = call
+        .store()
+        .read::<_, StoreError, _>(move |tx| {
+            Box::pin(async move {
+                knowledge::list(tx, &tenant, space.as_ref(), member.as_ref(), before.as_ref(), limit).await
+            })
+        })
+        .await?;
+    let next = page::next(&rows, limit, |document| document.id.to_string());
+    answer::json(200, &DocumentList { documents: rows.into_iter().map(view).collect(), next })
+}
+
+/// A user reads what is in a space of theirs.
+async fn readable(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    principal: &Principal,
+    id: &DocumentId,
+) -> Result<Document, Refusal> {
+    let found = knowledge::get(tx, tenant, id).await?;
+    let document = found.ok_or_else(|| Refusal::not_found("Document"))?;
+    if principal.kind == KeyKind::Secret {
+        return Ok(document);
+    }
+    let role = match (&document.space, &principal.entity) {
+        (Some(space), Some(entity)) => spaces::role(tx, tenant, space, entity).await?,
+        _ => None,
+    };
+    role.map(|_| document).ok_or_else(|| Refusal::forbidden("Entity is not a member of this SmartSpace"))
+}
+
+pub(super) async fn get(call: Call) -> Result<Response, Refusal> {
+    let id = call.id("document", "Document", DocumentId::parse)?;
+    let (tenant, principal) = (call.tenant().clone(), call.principal.clone());
+    let document: Document = call
+        .store()
+        .read::<_, Refusal, _>(move |tx| {
+            Box::pin(async move { readable(tx, &tenant, &principal, &id).await })
+        })
+        .await?;
+    answer::json(200, &OneDocument { document: view(document) })
+}
+
+/// A user removes what they uploaded.
+pub(super) async fn delete(call: Call) -> Result<Response, Refusal> {
+    let id = call.id("document", "Document", DocumentId::parse)?;
+    let (tenant, principal, actor) = (call.tenant().clone(), call.principal.clone(), call.actor());
+    let existed = call
+        .store()
+        .write::<_, Refusal, _>(move |tx| {
+            Box::pin(async move {
+                let document = readable(tx, &tenant, &principal, &id).await?;
+                own::check(&principal, document.entity.as_ref(), "document")?;
+                audit::write(tx, &tenant, &actor, "document.delete", id.as_str(), None).await?;
+                Ok(knowledge::delete(tx, &tenant, &id).await?)
+            })
+        })
+        .await?;
+    answer::gone(existed, "Document")
+}
