@@ -47,6 +47,8 @@ pub struct Call {
     pub approved: bool,
     /// What an input or credential answer gave.
     pub provided: Option<Arc<Value>>,
+    /// What the far side wants back with it.
+    pub state: Option<Arc<Value>>,
     /// How often somebody was asked: the round of the next question.
     pub round: u32,
     pub place: Place,
@@ -71,6 +73,7 @@ impl Call {
             edited: false,
             approved: false,
             provided: None,
+            state: None,
             round: 0,
             place: Place::Gateway,
             risk: Risk::Low,

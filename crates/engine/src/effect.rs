@@ -42,6 +42,8 @@ pub enum Effect {
         fingerprint: Option<Hash>,
         /// What an input or credential answer gave.
         provided: Option<Arc<Value>>,
+        /// What the far side wants back with it.
+        state: Option<Arc<Value>>,
         round: u32,
     },
     /// Check the arguments and decide again, then say [`crate::Input::Routed`].
@@ -84,6 +86,7 @@ impl Effect {
             expires: call.expires,
             fingerprint: call.fingerprint.clone(),
             provided: call.provided.clone(),
+            state: call.state.clone(),
             round: call.round,
         }
     }

@@ -117,7 +117,13 @@ pub enum Verdict {
     Park { kind: ParkKind, expires: Option<Timestamp>, payload: Option<Value> },
     /// Somebody decides or provides something first. The engine counts the
     /// rounds, so a second question of one call has an id of its own.
-    Ask { kind: AskKind, expires: Option<Timestamp>, payload: Value },
+    Ask {
+        kind: AskKind,
+        expires: Option<Timestamp>,
+        payload: Value,
+        /// What the far side wants back with the answer.
+        state: Option<Value>,
+    },
     /// It never runs: unknown tool, bad arguments, denied by rule.
     Refuse(ToolOutcome),
 }

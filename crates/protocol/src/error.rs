@@ -70,6 +70,7 @@ codes! {
     ContentFiltered = "content_filtered", 502;
     /// A run, or all runs of its agent, used what they may.
     BudgetExceeded = "budget_exceeded", 502;
+    ServerMissing = "server_missing", 502;
     ToolFailures = "tool_failures", 502;
     RunSteps = "run_steps", 502;
     Poisoned = "poisoned", 500;

@@ -119,15 +119,23 @@ impl ToolSpec {
     /// The name that permissions and selections use: `<service>:<tool>`, or
     /// the tool's own name.
     pub fn key(&self) -> String {
-        match &self.service_id {
-            Some(service) => format!("{service}:{}", self.name),
-            None => self.name.to_string(),
+        match (&self.execution, &self.service_id) {
+            (Execution::Mcp(call), _) => format!("{}:{}", call.server, call.tool),
+            (_, Some(service)) => format!("{service}:{}", self.name),
+            (_, None) => self.name.to_string(),
         }
     }
     /// Hash of what a permission was given for. A change voids it.
     pub fn fingerprint(&self) -> Hash {
-        let seen =
+        let pin = match &self.execution {
+            Execution::Mcp(call) => Some(&call.pin),
+            _ => None,
+        };
+        let mut seen =
             serde_json::json!([self.name, self.description, self.input_schema, self.place, self.service_id]);
+        if let (Some(pin), Some(seen)) = (pin, seen.as_array_mut()) {
+            seen.push(serde_json::json!(pin));
+        }
         Hash::of_json(&seen)
     }
     /// A crash in the middle of the call is mended by running it again: its
@@ -136,13 +144,16 @@ impl ToolSpec {
         match &self.execution {
             Execution::Basic(_) | Execution::Waiting(_) | Execution::Compute(_) => true,
             Execution::Prebuilt(_) | Execution::AiAgent(_) => true,
-            Execution::Request(_) | Execution::ImageGenerator(_) | Execution::Recorder(_) => self.idempotent,
+            Execution::Request(_)
+            | Execution::ImageGenerator(_)
+            | Execution::Recorder(_)
+            | Execution::Mcp(_) => self.idempotent,
         }
     }
     /// Results come from outside the gateway's own trust.
     pub fn taints(&self) -> bool {
         let foreign = match &self.execution {
-            Execution::Request(_) => true,
+            Execution::Request(_) | Execution::Mcp(_) => true,
             // Documents are written by whoever wrote them.
             Execution::Prebuilt(prebuilt) => {
                 matches!(prebuilt.action.as_str(), "searchKnowledge" | "queryKnowledge")

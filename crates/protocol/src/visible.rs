@@ -129,6 +129,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             expires,
             payload,
             fingerprint,
+            state,
         }) => Event::Asked(Asked {
             wait: wait.clone(),
             kind: *kind,
@@ -142,6 +143,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             expires: *expires,
             payload: answer(viewer, rule, payload),
             fingerprint: secret(fingerprint),
+            state: secret(state),
         }),
         Event::Answered(Answered { wait, kind, call, visibility, decision, edited, by }) => {
             Event::Answered(Answered {

@@ -99,9 +99,6 @@ pub fn check_agent(config: &Value) -> Result<LoadedAgent, ApiError> {
     if parsed.prebuilt == Some(PrebuiltSwitch::All) {
         toolyard_tools::prebuilt::add_all(&mut set).map_err(|e| refused(format!("prebuilt: {e}")))?;
     }
-    if parsed.mcp.as_ref().is_some_and(|mcp| !mcp.servers.is_empty()) {
-        return Err(refused("mcp: MCP servers are not available in this release".to_owned()));
-    }
     let tools = load_tools(set).map_err(refused)?;
     Ok(LoadedAgent { hash: Hash::of_json(config), config: parsed, tools: Arc::new(tools), children })
 }

@@ -29,6 +29,7 @@ pub mod inbox;
 pub mod keys;
 pub mod knowledge;
 pub mod log;
+pub mod mcp_pins;
 pub mod memories;
 pub mod messages;
 pub mod nodes;

@@ -12,6 +12,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0002_models.sql"),
     include_str!("migrations/0003_secrets.sql"),
     include_str!("migrations/0004_prebuilt.sql"),
+    include_str!("migrations/0005_mcp.sql"),
 ];
 
 /// The schema version of this release.

@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use toolyard_models::{CallError, ImageRequest, Providers};
 use toolyard_protocol::agent::execution::ImageGenerator;
 use toolyard_protocol::message::text_of;
-use toolyard_protocol::{FileId, Hash};
-use toolyard_store::blobs::{self, FileRow};
 use toolyard_store::{Store, StoreError, messages};
 
+use crate::files;
 use crate::{CallContext, ToolFailure};
 
 /// Messages that a painter reads with `includeContext`.
@@ -59,7 +58,7 @@ pub(crate) async fn execute(
     let painted = images.paint(request).await.map_err(|e: CallError| tell(e.to_string()))?;
     let mut shown = Vec::with_capacity(painted.len());
     for (n, image) in painted.into_iter().enumerate() {
-        let id = keep(pictures, context, n, image.media_type, image.bytes).await?;
+        let id = files::keep(&pictures.store, context, n, image.media_type.to_owned(), image.bytes).await?;
         shown.push(json!({ "url": format!("/api/files/{id}"), "fileId": id, "mediaType": image.media_type }));
     }
     let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -107,36 +106,6 @@ async fn said(pictures: &Pictures, context: &CallContext) -> Result<String, Tool
     let messages = read.await.map_err(|_| tell("The conversation cannot be read"))?;
     let lines: Vec<String> = messages.iter().map(|m| text_of(&m.parts)).filter(|t| !t.is_empty()).collect();
     Ok(format!("The conversation so far:\n{}", lines.join("\n")))
-}
-
-/// Keeps one picture. Its name is derived from the call: a repeat keeps it once.
-async fn keep(
-    pictures: &Pictures,
-    context: &CallContext,
-    n: usize,
-    media_type: &'static str,
-    bytes: Vec<u8>,
-) -> Result<FileId, ToolFailure> {
-    let name = Hash::of(format!("{}/{n}", context.call).as_bytes()).to_string();
-    let id = FileId::parse(&format!("file_{}", &name[..26])).map_err(|e| tell(e.to_string()))?;
-    let (tenant, entity, kept) = (context.tenant.clone(), context.trigger.clone(), id.clone());
-    let write = pictures.store.write::<_, StoreError, _>(move |tx| {
-        Box::pin(async move {
-            let file = FileRow {
-                id: kept,
-                hash: Hash::of(&bytes),
-                media_type: media_type.to_owned(),
-                name: None,
-                bytes: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
-                entity,
-                created_at: tx.now().await?,
-            };
-            blobs::put(tx, &tenant, &file.hash, &bytes).await?;
-            blobs::put_file(tx, &tenant, &file).await
-        })
-    });
-    write.await.map_err(|_| tell("The picture cannot be stored"))?;
-    Ok(id)
 }
 
 fn tell(text: impl Into<String>) -> ToolFailure {

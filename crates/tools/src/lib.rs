@@ -8,9 +8,11 @@
 
 pub mod basic;
 pub mod compute;
+mod files;
 mod image;
 pub mod knowledge;
 pub mod literal;
+mod mcp;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]
 mod recorder;
@@ -24,9 +26,11 @@ pub mod waiting;
 use std::sync::Arc;
 
 pub use image::Pictures;
+pub use mcp::{McpTools, Offer, Resumed};
 use serde_json::Value;
 use toolyard_egress::Door;
 use toolyard_plugins::sandbox::Sandbox;
+use toolyard_protocol::agent::McpServer;
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{AgentName, CallId, EntityId, RunId, SpaceId, TenantId};
@@ -53,12 +57,42 @@ pub enum ToolFailure {
     /// The model hears it and goes on.
     #[error("{0}")]
     TellModel(String),
+    /// It may have taken effect, and nobody knows.
+    #[error("{0}")]
+    Uncertain(String),
+    /// Somebody must give something first; then the call goes on.
+    #[error("the call asks for input")]
+    Ask(Box<Asking>),
+}
+
+/// What a call has stopped to ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asking {
+    Input {
+        payload: Value,
+        /// What the far side wants back with the answer. Secret.
+        state: Value,
+    },
+    Credential {
+        payload: Value,
+    },
+}
+
+impl Asking {
+    fn login(server: &str, why: &str) -> Self {
+        let message = format!("{server} wants a login");
+        Self::Credential { payload: serde_json::json!({ "server": server, "message": message, "why": why }) }
+    }
 }
 
 /// Says whether this release can run such a tool, with a sentence if not.
 pub fn available(execution: &Execution) -> Result<(), String> {
     match execution {
-        Execution::Basic(_) | Execution::Waiting(_) | Execution::AiAgent(_) | Execution::Compute(_) => Ok(()),
+        Execution::Mcp(_)
+        | Execution::Basic(_)
+        | Execution::Waiting(_)
+        | Execution::AiAgent(_)
+        | Execution::Compute(_) => Ok(()),
         #[cfg(feature = "failpoints")]
         Execution::Recorder(_) => Ok(()),
         #[cfg(not(feature = "failpoints"))]
@@ -103,6 +137,8 @@ pub struct Toolbox {
     pub pictures: Option<Pictures>,
     /// The documents. The runtime brings them.
     pub knowledge: Option<Arc<knowledge::Knowledge>>,
+    /// The servers of the operator and of agents.
+    pub mcp: Option<McpTools>,
     requests: Option<Arc<Requests>>,
 }
 
@@ -128,12 +164,14 @@ impl Toolbox {
         self
     }
 
-    /// Runs a call to its end.
+    /// Runs a call to its end. `servers` are the agent's.
     pub async fn execute(
         &self,
         spec: &ToolSpec,
         args: &Value,
         context: &CallContext,
+        servers: &[McpServer],
+        resumed: Resumed,
     ) -> Result<Value, ToolFailure> {
         match &spec.execution {
             Execution::Basic(basic) => basic::execute(basic, args).ok_or_else(|| {
@@ -166,6 +204,10 @@ impl Toolbox {
                     _ => Err(unavailable(spec, context)),
                 }
             }
+            Execution::Mcp(call) => match &self.mcp {
+                Some(mcp) => mcp.call(call, spec, args, context, servers, resumed).await,
+                None => Err(unavailable(spec, context)),
+            },
             Execution::Waiting(_) | Execution::AiAgent(_) => Err(unavailable(spec, context)),
         }
     }

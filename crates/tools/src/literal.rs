@@ -32,7 +32,8 @@ pub fn in_tool(spec: &ToolSpec) -> Option<String> {
         | Execution::Waiting(_)
         | Execution::Compute(_)
         | Execution::Prebuilt(_)
-        | Execution::Recorder(_) => None,
+        | Execution::Recorder(_)
+        | Execution::Mcp(_) => None,
     }
 }
 

@@ -282,6 +282,8 @@ impl<'a> Spot<'a> {
             expires,
             payload,
             fingerprint,
+            // The far side's own note: it goes back there and nowhere else.
+            state: _,
         } = event;
         let body = wire::Asked {
             tool_call_id: call,

@@ -21,6 +21,7 @@ impl Run {
                 call.place = e.place;
                 call.risk = e.risk;
                 call.fingerprint = e.fingerprint.shown().cloned();
+                call.state = e.state.shown().cloned().map(Arc::new);
             }
             CallState::Gated { .. }
             | CallState::Refused(_)

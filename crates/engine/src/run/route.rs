@@ -11,7 +11,7 @@ use crate::input::{ParkKind, RoutedCall, Verdict};
 pub(super) fn route(step: u32, round: u32, c: RoutedCall) -> Event {
     let fingerprint = c.fingerprint.map_or(Guarded::Hidden, Guarded::Shown);
     match c.verdict {
-        Verdict::Ask { kind, expires, payload } => {
+        Verdict::Ask { kind, expires, payload, state } => {
             let kind = WaitKind::from(kind);
             Asked {
                 wait: WaitId::of(kind, &c.call, round),
@@ -26,6 +26,7 @@ pub(super) fn route(step: u32, round: u32, c: RoutedCall) -> Event {
                 expires,
                 payload: Guarded::Shown(payload),
                 fingerprint,
+                state: state.map_or(Guarded::Hidden, Guarded::Shown),
             }
             .into()
         }

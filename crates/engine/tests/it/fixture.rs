@@ -239,7 +239,8 @@ pub(crate) fn timer(call: &str) -> RoutedCall {
     routed(call, Place::Gateway, Verdict::Park { kind: ParkKind::Timer, expires, payload })
 }
 pub(crate) fn asked(call: &str, kind: AskKind) -> RoutedCall {
-    let verdict = Verdict::Ask { kind, expires: Some(NOW.plus_millis(1000)), payload: json!({"q": call}) };
+    let verdict =
+        Verdict::Ask { kind, expires: Some(NOW.plus_millis(1000)), payload: json!({"q": call}), state: None };
     routed(call, Place::Gateway, verdict)
 }
 pub(crate) fn refused(call: &str, outcome: ToolOutcome) -> RoutedCall {

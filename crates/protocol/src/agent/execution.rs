@@ -17,6 +17,7 @@ pub enum Execution {
     Compute(Compute),
     Prebuilt(Prebuilt),
     Recorder(Recorder),
+    Mcp(McpCall),
 }
 
 impl Execution {
@@ -31,6 +32,7 @@ impl Execution {
             Self::Compute(_) => "compute",
             Self::Prebuilt(_) => "prebuilt",
             Self::Recorder(_) => "recorder",
+            Self::Mcp(_) => "mcp",
         }
     }
 }
@@ -184,4 +186,16 @@ impl Channel {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Recorder {
     pub file: String,
+}
+
+/// A tool of an MCP server. No configuration writes it: the server brings it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct McpCall {
+    /// The server's name in the configuration.
+    pub server: String,
+    /// The server's own name of the tool.
+    pub tool: String,
+    /// Hash of all that the server says of it.
+    pub pin: crate::hash::Hash,
 }

@@ -211,6 +211,7 @@ fn input_schema(tool: &ToolConfig, execution: &Execution, path: &str) -> Result<
         | Execution::Request(_)
         | Execution::Compute(_)
         | Execution::Prebuilt(_)
-        | Execution::Recorder(_) => json!({"type": "object", "properties": {}}),
+        | Execution::Recorder(_)
+        | Execution::Mcp(_) => json!({"type": "object", "properties": {}}),
     })
 }

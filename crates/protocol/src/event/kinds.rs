@@ -159,6 +159,9 @@ event! {
         pub payload: Guarded<Value>, // A
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub fingerprint: Guarded<Hash>, // S
+        /// What the far side wants back with the answer.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub state: Guarded<Value>, // S
     }
 }
 

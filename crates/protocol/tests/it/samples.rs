@@ -248,7 +248,10 @@ fn asked() -> Vec<Event> {
             visibility,
             rule,
             expires: Some(at()),
-            payload: json!({ "args": what }).into(),
+            payload: json!({ "args": what
+                state: secret_value("far-state"),
+            })
+            .into(),
             fingerprint: secret_hash("asked"),
         })
     };

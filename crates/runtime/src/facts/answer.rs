@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use toolyard_engine::facts::{self, Answer, Refusal};
 use toolyard_engine::permission::{Grant, GrantEffect, GrantScope};
+use toolyard_protocol::agent::execution::McpCall;
 use toolyard_protocol::event::{Asked, Event};
 use toolyard_protocol::wait::{WaitKind, may_answer};
 use toolyard_protocol::{ApiError, ClientId, ErrorCode, GrantId, Hash, Timestamp, WaitId, limits};
+use toolyard_schema::{Limits, ToolSchema};
 use toolyard_store::grants::GrantRow;
 use toolyard_store::runs::RunRow;
 use toolyard_store::waits::{self, WaitRow};
-use toolyard_store::{Tx, audit, failpoint, grants, log};
+use toolyard_store::{Tx, audit, failpoint, grants, log, mcp_pins};
 
 use super::results::forbidden;
 use super::{Caller, Held};
@@ -64,6 +66,10 @@ impl Runtime {
                 {
                     let text = "The answer is for other arguments than the ones asked about";
                     return Err(ApiError::new(ErrorCode::Conflict, text).into());
+                }
+                check_value(&asked, &answer.answer)?;
+                if let Answer::Allow { .. } = &answer.answer {
+                    pin(tx, row, &asked).await?;
                 }
                 if let Some(remember) = answer.remember {
                     keep(tx, &caller, row, asked, &answer.answer, remember).await?;
@@ -130,6 +136,25 @@ async fn question(tx: &mut Tx<'_>, row: &RunRow, found: &WaitRow) -> Result<Aske
         Some(Event::Asked(asked)) => Ok(asked),
         _ => Err(Refusal::WrongAnswer { kind: found.wait.kind, given: "an answer" }.into()),
     }
+}
+
+/// A value must have the form that was asked for.
+fn check_value(asked: &Asked, answer: &Answer) -> Result<(), Refused> {
+    let schema = asked.payload.shown().and_then(|p| p.get("schema"));
+    let (Answer::Provide(value), Some(schema)) = (answer, schema) else { return Ok(()) };
+    let Ok(schema) = ToolSchema::compile(schema, &Limits::request()) else { return Ok(()) };
+    let Err(errors) = schema.check(value) else { return Ok(()) };
+    let text = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    Err(ApiError::new(ErrorCode::BadRequest, format!("value: {text}")).into())
+}
+
+/// Whoever allows a call of an MCP tool has seen the tool as it is.
+async fn pin(tx: &mut Tx<'_>, row: &RunRow, asked: &Asked) -> Result<(), Refused> {
+    let shown = asked.payload.shown().and_then(|p| p.get("pin"));
+    if let Some(call) = shown.and_then(|shown| serde_json::from_value::<McpCall>(shown.clone()).ok()) {
+        mcp_pins::put(tx, &row.tenant, &call.server, &call.tool, &call.pin).await?;
+    }
+    Ok(())
 }
 
 /// Remembers a decision for the tool as it was shown.

@@ -35,7 +35,14 @@ pub(super) struct Deed {
 #[derive(Clone)]
 enum Kind {
     Prebuilt(Act, Box<(CallContext, Given)>),
-    Child { rt: Arc<Runtime>, agent: Arc<AiAgent>, visibility: Visibility, expires: Timestamp },
+    /// What a person answered.
+    Told(Value),
+    Child {
+        rt: Arc<Runtime>,
+        agent: Arc<AiAgent>,
+        visibility: Visibility,
+        expires: Timestamp,
+    },
 }
 
 /// What is so once the transaction is.
@@ -75,6 +82,10 @@ impl Deed {
                 let (blob, untrusted) = (fitted.blob_ref(), self.untrusted);
                 let input = Input::ToolEnded { call: self.call, outcome: fitted.outcome, blob, untrusted };
                 Ok((input, fitted.blob.into_iter().collect()))
+            }
+            Kind::Told(value) => {
+                let (outcome, untrusted) = (ToolOutcome::Ok(value), self.untrusted);
+                Ok((Input::ToolEnded { call: self.call, outcome, blob: None, untrusted }, Vec::new()))
             }
             Kind::Child { rt, agent, visibility, expires } => {
                 let sent = Sent {
@@ -116,7 +127,7 @@ fn told(refused: Refused) -> Undone {
 impl Worker {
     /// The deed of a call that is one.
     fn deed(&self, effect: &Effect) -> Option<Deed> {
-        let Effect::RunTool { call, tool, args, untrusted, .. } = effect else { return None };
+        let Effect::RunTool { call, tool, args, untrusted, provided, .. } = effect else { return None };
         let spec = self.tools()?.set.find(tool.as_str())?;
         let kind = match &spec.execution {
             Execution::Prebuilt(prebuilt) => match prebuilt::find(&prebuilt.action)?.way {
@@ -124,7 +135,8 @@ impl Worker {
                     let given = Given { args: args.clone(), options: prebuilt.clone() };
                     Kind::Prebuilt(act, Box::new((self.context_of(call)?, given)))
                 }
-                Way::Read | Way::AskUser => return None,
+                Way::AskUser => Kind::Told(prebuilt::answered(provided.as_deref()?)),
+                Way::Read => return None,
             },
             Execution::AiAgent(agent) => {
                 let patience = agent.timeout.or(spec.timeout_ms).unwrap_or(limits::CLIENT_EXPIRES_MS);

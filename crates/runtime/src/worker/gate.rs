@@ -3,15 +3,16 @@
 
 use serde_json::{Value, json};
 use toolyard_engine::permission::{self, Decision, Grant, GrantScope, Policy};
-use toolyard_engine::{AskKind, Effect, ParkKind, RoutedCall, Verdict};
+use toolyard_engine::{AskKind, Effect, Input, ParkKind, RoutedCall, Verdict};
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::risk::Risk;
 use toolyard_protocol::tool::{Answerers, Place, ToolSpec, Visibility};
 use toolyard_protocol::wait::AnswerRule;
-use toolyard_protocol::{Hash, Timestamp, ToolName, ToolOutcome, limits};
+use toolyard_protocol::{CallId, Hash, Timestamp, ToolName, ToolOutcome, limits};
 use toolyard_schema::parse_arguments;
 use toolyard_store::{StoreError, grants};
-use toolyard_tools::waiting;
+use toolyard_tools::prebuilt::{self, Way};
+use toolyard_tools::{Asking, waiting};
 
 use super::draft::RawCall;
 use super::{Stop, Worker};
@@ -68,7 +69,7 @@ impl Worker {
     fn routed(
         &self,
         spec: &ToolSpec,
-        call: toolyard_protocol::CallId,
+        call: CallId,
         args: Value,
         metadata: Value,
         verdict: Verdict,
@@ -93,7 +94,7 @@ impl Worker {
     /// A call whose gate was opened: its arguments may be an answerer's, and
     /// rules may have changed meanwhile.
     pub(super) async fn route_again(&mut self, effect: Effect) -> Result<RoutedCall, Stop> {
-        let Effect::Route { call, tool, args, approved, fingerprint, .. } = effect else {
+        let Effect::Route { call, tool, args, approved, provided, fingerprint, .. } = effect else {
             return Err(Stop::Broken(StoreError::broken("not a route")));
         };
         let args = Value::clone(&args);
@@ -105,7 +106,13 @@ impl Worker {
         };
         // An approval speaks for the tool as it was shown.
         let approved = approved && fingerprint.as_ref() == Some(&spec.fingerprint());
-        let verdict = self.verdict(spec, &args, &grants, approved);
+        let verdict = match self.verdict(spec, &args, &grants, approved) {
+            // Somebody has given what it asks for.
+            Verdict::Ask { kind: AskKind::Input | AskKind::Credential, .. } if provided.is_some() => {
+                Verdict::Run
+            }
+            verdict => verdict,
+        };
         Ok(self.routed(spec, call, args, Value::Null, verdict))
     }
 
@@ -127,6 +134,7 @@ impl Worker {
                 kind: AskKind::Approval,
                 expires: self.expiry(spec),
                 payload: question(spec, args),
+                state: None,
             },
             Decision::Ask | Decision::Allow => self.dispatch(spec, args),
         }
@@ -137,6 +145,16 @@ impl Worker {
         if spec.is_client() {
             return Verdict::Park { kind: ParkKind::Client, expires: self.expiry(spec), payload: None };
         }
+        if let Execution::Prebuilt(prebuilt) = &spec.execution
+            && prebuilt::find(&prebuilt.action).is_some_and(|action| matches!(action.way, Way::AskUser))
+        {
+            return match prebuilt::asked(args) {
+                Ok(payload) => {
+                    Verdict::Ask { kind: AskKind::Input, expires: self.expiry(spec), payload, state: None }
+                }
+                Err(text) => Verdict::Refuse(ToolOutcome::Failed(text)),
+            };
+        }
         let Execution::Waiting(pause) = &spec.execution else { return Verdict::Run };
         match waiting::plan(pause, args) {
             Ok(plan) => Verdict::Park {
@@ -146,6 +164,21 @@ impl Worker {
             },
             Err(text) => Verdict::Refuse(ToolOutcome::Failed(text)),
         }
+    }
+
+    /// A call in flight has stopped to ask; the answer brings it back.
+    pub(super) async fn ask(&mut self, call: CallId, asking: Asking) -> Result<(), Stop> {
+        let Some((tool, args)) = self.run.call(&call).map(|c| (c.tool.clone(), c.args.clone())) else {
+            return Ok(());
+        };
+        let Some(spec) = self.tools().and_then(|tools| tools.set.find(tool.as_str())) else { return Ok(()) };
+        let (kind, payload, state) = match asking {
+            Asking::Input { payload, state } => (AskKind::Input, payload, Some(state)),
+            Asking::Credential { payload } => (AskKind::Credential, payload, None),
+        };
+        let verdict = Verdict::Ask { kind, expires: self.expiry(spec), payload, state };
+        let routed = self.routed(spec, call, Value::clone(&args), Value::Null, verdict);
+        self.tell(Input::Routed(routed)).await
     }
 
     fn expiry(&self, spec: &ToolSpec) -> Option<Timestamp> {
@@ -202,16 +235,14 @@ fn question(spec: &ToolSpec, args: &Value) -> Value {
     if let Some(service) = &spec.service_id {
         shown["serviceId"] = json!(service);
     }
+    // An allow also takes the tool as it is now.
+    if let Execution::Mcp(call) = &spec.execution {
+        shown["pin"] = json!(call);
+    }
     shown
 }
 
-fn refuse(
-    call: toolyard_protocol::CallId,
-    tool: ToolName,
-    args: Value,
-    metadata: Value,
-    text: String,
-) -> RoutedCall {
+fn refuse(call: CallId, tool: ToolName, args: Value, metadata: Value, text: String) -> RoutedCall {
     RoutedCall {
         call,
         tool,

@@ -11,11 +11,13 @@ mod draft;
 mod gate;
 mod history;
 mod scribe;
+mod servers;
 mod speaking;
 mod tools;
 mod toolset;
 mod turns;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +58,8 @@ pub(crate) struct Worker {
     run: Run,
     /// Or why it cannot run here: its calls fail and its next step ends the run.
     agent: Result<Arc<LoadedAgent>, String>,
+    /// MCP servers that gave no tools to the last step.
+    missing: BTreeSet<String>,
     /// The ones that the log names, once they are here.
     tools: Option<Arc<LoadedTools>>,
     recovered: bool,
@@ -88,6 +92,7 @@ impl Worker {
             recovered,
             born,
             agent: Err("The agent is not loaded".to_owned()),
+            missing: BTreeSet::new(),
             tools: None,
             speaking: None,
             hands: Hands::default(),
@@ -128,7 +133,7 @@ impl Worker {
                 heard = next_word(&mut self.speaking) => self.heard(heard).await?,
                 Some(done) = self.hands.next() => {
                     toolyard_store::failpoint!("tool.before_outcome_commit");
-                    self.returned(done).await?;
+                    self.ended(done).await?;
                 }
                 // Other nodes' facts also come without notifications, a little later.
                 () = tokio::time::sleep(self.rt.settings.tick), if !self.rt.store.is_sqlite() => self.hear_facts().await?,

@@ -161,6 +161,10 @@ impl Worker {
             }
         }
         self.renew_tools(&agent).await?;
+        if self.run.is_finished() || self.run.halting() {
+            // A server that it needs is not there, or it must stop.
+            return Ok(());
+        }
         self.bring_tools().await?;
         let Some(offer) = self.tools().cloned() else {
             let why = "The run's tools are not there".to_owned();

@@ -6,19 +6,25 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::task::{AbortHandle, JoinSet};
 use toolyard_engine::{Effect, EffectId, Input};
+use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{CallId, ToolOutcome, limits};
 use toolyard_store::failpoint;
-use toolyard_tools::{CallContext, ToolFailure, Toolbox};
+use toolyard_tools::{Asking, CallContext, Resumed, ToolFailure};
 
 use super::{Stop, Worker};
 use crate::blob::fit;
 
-/// A tool that ended.
+/// A tool that ended, or stopped to ask.
 pub(super) struct Done {
     call: CallId,
-    outcome: ToolOutcome,
+    end: End,
     untrusted: bool,
+}
+
+enum End {
+    Outcome(ToolOutcome),
+    Asks(Asking),
 }
 
 /// The tools that this worker runs right now.
@@ -63,18 +69,25 @@ impl Worker {
         if self.hands.by_effect.contains_key(&id) {
             return;
         }
-        let Effect::RunTool { call, tool, args, untrusted, .. } = effect else { return };
+        let Effect::RunTool { call, tool, args, untrusted, provided, state, .. } = effect else { return };
         let (tools, toolbox) = (self.tools().cloned(), self.rt.toolbox.clone());
         let context = self.context_of(&call);
+        let agent = self.agent.as_ref().ok().cloned();
+        let resumed = Resumed { provided, state };
         let task = async move {
             failpoint!("tool.before_start");
             let spec = tools.as_ref().and_then(|tools| tools.set.find(tool.as_str()));
-            let outcome = match (spec, context) {
-                (Some(spec), Some(context)) => execute(&toolbox, spec, &args, &context).await,
-                _ => ToolOutcome::Failed(format!("Tool: {tool} not found")),
+            let servers =
+                agent.as_ref().and_then(|a| a.config.mcp.as_ref()).map(|mcp| mcp.servers.as_slice());
+            let end = match (spec, context) {
+                (Some(spec), Some(context)) => {
+                    let run = toolbox.execute(spec, &args, &context, servers.unwrap_or_default(), resumed);
+                    within(spec, run).await
+                }
+                _ => End::Outcome(ToolOutcome::Failed(format!("Tool: {tool} not found"))),
             };
             failpoint!("tool.after_effect");
-            Done { call, outcome, untrusted }
+            Done { call, end, untrusted }
         };
         let handle = self.hands.running.spawn(task);
         self.hands.by_effect.insert(id, handle);
@@ -94,23 +107,35 @@ impl Worker {
         })
     }
 
-    pub(super) async fn returned(&mut self, done: Done) -> Result<(), Stop> {
-        let fitted = fit(done.outcome);
+    /// Logs how a tool ended, or what it asks for.
+    pub(super) async fn ended(&mut self, done: Done) -> Result<(), Stop> {
+        let outcome = match done.end {
+            End::Outcome(outcome) => outcome,
+            End::Asks(asking) => return self.ask(done.call, asking).await,
+        };
+        let fitted = fit(outcome);
         let (blob, untrusted) = (fitted.blob_ref(), done.untrusted);
         let input = Input::ToolEnded { call: done.call, outcome: fitted.outcome, blob, untrusted };
         self.tell_with(input, fitted.blob.into_iter().collect()).await
     }
 }
 
-/// Runs a tool within its time.
-async fn execute(toolbox: &Toolbox, spec: &ToolSpec, args: &Value, context: &CallContext) -> ToolOutcome {
-    let limit = spec.timeout_ms.unwrap_or(limits::TOOL_TIMEOUT_MS);
-    let run = caught(toolbox.execute(spec, args, context));
-    match tokio::time::timeout(Duration::from_millis(limit), run).await {
+/// Runs a tool within its time. A server's own times hold for its tools.
+async fn within(spec: &ToolSpec, run: impl Future<Output = Result<Value, ToolFailure>>) -> End {
+    let own = if matches!(spec.execution, Execution::Mcp(_)) {
+        limits::MCP_TIMEOUT_MAX_MS
+    } else {
+        limits::TOOL_TIMEOUT_MS
+    };
+    let limit = spec.timeout_ms.unwrap_or(own);
+    let outcome = match tokio::time::timeout(Duration::from_millis(limit), caught(run)).await {
         Ok(Ok(value)) => ToolOutcome::Ok(value),
         Ok(Err(ToolFailure::TellModel(text))) => ToolOutcome::Failed(text),
+        Ok(Err(ToolFailure::Uncertain(text))) => ToolOutcome::Uncertain(text),
+        Ok(Err(ToolFailure::Ask(asking))) => return End::Asks(*asking),
         Err(_) => ToolOutcome::Failed(format!("Tool timed out after {limit}ms")),
-    }
+    };
+    End::Outcome(outcome)
 }
 
 /// A tool that panics has failed; its run goes on.

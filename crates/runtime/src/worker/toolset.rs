@@ -2,14 +2,16 @@
 //! goes, what servers bring comes, between two steps and never within one. A
 //! change is logged, so whoever takes the run over offers the same.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use toolyard_engine::{Input, Note};
-use toolyard_protocol::Guarded;
 use toolyard_protocol::event::ToolsetReplaced;
 use toolyard_protocol::tool::Toolset;
+use toolyard_protocol::{Guarded, ToolName};
 use toolyard_store::{StoreError, agents};
 
+use super::servers::Brought;
 use super::{Stop, Worker};
 use crate::agents::{LoadedAgent, LoadedTools, load_tools};
 
@@ -49,9 +51,20 @@ impl Worker {
 
     /// Before a step: are these still the tools? Appends a change.
     pub(super) async fn renew_tools(&mut self, agent: &LoadedAgent) -> Result<(), Stop> {
-        let picks = self.run.created().and_then(|c| c.picks.shown());
-        let Some(picks) = picks else { return Ok(()) };
-        let wanted = picks.of(&agent.tools.set);
+        let picks = self.run.created().and_then(|c| c.picks.shown()).cloned();
+        if picks.is_none() && agent.config.mcp.is_none() {
+            return Ok(());
+        }
+        let mut wanted = agent.tools.set.clone();
+        match self.bring_servers(agent).await? {
+            Brought::Tools(tools) => {
+                // What the agent defines itself is never shadowed.
+                let names: HashSet<ToolName> = wanted.0.iter().map(|t| t.name.clone()).collect();
+                wanted.0.extend(tools.into_iter().filter(|tool| !names.contains(&tool.name)));
+            }
+            Brought::Ended => return Ok(()),
+        }
+        let wanted = picks.map_or_else(|| wanted.clone(), |picks| picks.of(&wanted));
         self.replace_tools(wanted).await
     }
 

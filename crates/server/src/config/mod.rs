@@ -11,7 +11,7 @@ mod load;
 mod section;
 
 pub(crate) use hidden::Hidden;
-pub(crate) use load::{ConfigError, Flags, load};
+pub(crate) use load::{ConfigError, Flags, load, mcp_servers};
 pub(crate) use section::*;
 
 /// The JSON Schema of the file.

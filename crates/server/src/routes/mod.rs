@@ -15,6 +15,7 @@ mod inbox;
 mod kept;
 mod keys;
 mod knowledge;
+mod mcp;
 mod members;
 mod memories;
 mod messages;

@@ -5,8 +5,8 @@ use axum::http::Method;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, clients, entities, files, grants, kept, keys, members, messages, models, ops, results,
-    runs, secrets, selection, spaces, waits, webhooks,
+    agents, audit, clients, entities, files, grants, kept, keys, mcp, members, messages, models, ops,
+    results, runs, secrets, selection, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -288,6 +288,15 @@ fn permission_routes() -> Vec<Route> {
 
 fn outside_routes() -> Vec<Route> {
     vec![
+        get("/api/mcp/servers", Access::Secret, "See how the MCP servers are", mcp::list)
+            .gives::<mcp::ServerList>(200),
+        post(
+            "/api/mcp/servers/{server}/refresh",
+            Access::Secret,
+            "Read the tools of the operator's MCP server again",
+            mcp::refresh,
+        )
+        .gives::<mcp::ServerList>(200),
         put("/api/secrets/{secret}", Access::Secret, "Keep a secret, or another value of it", secrets::put)
             .takes::<secrets::PutSecret>(BodyKind::Json)
             .gives::<secrets::SecretPut>(200),

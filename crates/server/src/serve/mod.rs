@@ -36,6 +36,8 @@ use crate::routes::router::router;
 /// Why the gateway did not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
+    #[error(transparent)]
+    Config(#[from] crate::config::ConfigError),
     #[error("the data folder {folder} cannot be used: {why}")]
     Folder { folder: String, why: std::io::Error },
     #[error("cannot listen on {address}: {why}")]
@@ -124,9 +126,11 @@ async fn assemble(
     // Its processes start with the first call that needs one.
     toolbox.sandbox = Some(Sandbox::new(SandboxSettings::this_program()));
     toolbox.pictures = Some(Pictures { providers: registry.providers().clone(), store: store.clone() });
+    let door = Door::operator().map_err(|e| ServeError::Door(e.causes()))?;
+    let mcp = outside::mcp(&config, &door, &guarded, &secrets, &store)?;
+    toolbox.mcp = Some(mcp.clone());
     let runtime = Runtime::start(store.clone(), registry, toolbox, settings).await?;
     runtime.deliver_parcels(delivery);
-    let door = Door::operator().map_err(|e| ServeError::Door(e.causes()))?;
     let jwt = JwtCheck::new(&config, made.jwt.expose(), &door).map_err(|e| ServeError::Door(e.causes()))?;
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
     Ok(Arc::new(App {
@@ -135,6 +139,7 @@ async fn assemble(
         auth: Auth::new(&config, operator, jwt),
         secrets,
         guarded,
+        mcp,
         signer: UrlSigner::new(made.jwt.expose()),
         rates: Rates::new(&config.limits),
         sites: Sites::new(&config.origins(), bound),
@@ -165,6 +170,7 @@ async fn stop(app: Arc<App>) {
     let drain = Duration::from_secs(app.config.drain_seconds);
     app.shutdown.cancel();
     let (joined, ()) = tokio::join!(app.tasks.join(drain), app.runtime.stop(drain));
+    app.mcp.host.stop().await;
     if !joined {
         tracing::warn!("some requests did not end in time");
     }

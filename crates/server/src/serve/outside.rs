@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 use toolyard_egress::{Door, MailServer, MailTls, Mailer, Opened};
-use toolyard_runtime::{Delivery, Retry, Sealer};
+use toolyard_mcp::{Doors, Host, Owner, Sharing};
+use toolyard_protocol::TenantId;
+use toolyard_runtime::{Delivery, McpTools, Retry, Sealer, Secrets};
+use toolyard_schema::Schemas;
+use toolyard_store::Store;
 
 use super::ServeError;
-use crate::config::{Config, Smtp, SmtpTls};
+use crate::config::{Config, Smtp, SmtpTls, mcp_servers};
 
 /// The door for every address that is not the operator's.
 pub(super) fn guarded(config: &Config) -> Result<Door, ServeError> {
@@ -35,4 +39,21 @@ fn mailer(host: &str, smtp: &Smtp) -> Result<Mailer, ServeError> {
         from: smtp.from.clone().unwrap_or_default(),
     };
     Mailer::new(&server).map_err(|e| ServeError::Mail(e.to_string()))
+}
+
+/// The MCP servers. The operator's shared ones start now, without being waited for.
+pub(super) fn mcp(
+    config: &Config,
+    operator: &Door,
+    guarded: &Door,
+    secrets: &Secrets,
+    store: &Arc<Store>,
+) -> Result<McpTools, ServeError> {
+    let servers = mcp_servers(config, &|name| std::env::var(name).ok()).map_err(ServeError::Config)?;
+    let doors = Doors { operator: operator.clone(), guarded: guarded.clone() };
+    let host = Host::new(doors, Schemas::new(), None);
+    let nobody = Owner { tenant: TenantId::default_tenant(), entity: None };
+    let shared: Vec<_> = servers.iter().filter(|s| s.sharing == Sharing::Shared).cloned().collect();
+    host.start(&nobody, &shared);
+    Ok(McpTools { host, operator: servers.into(), secrets: secrets.clone(), store: store.clone() })
 }

@@ -22,6 +22,7 @@ mod jwks;
 mod kept;
 mod keys;
 mod life;
+mod mcp;
 mod models;
 mod nodes;
 mod orders;

@@ -189,6 +189,7 @@ pub(crate) fn asked(call: &CallId, round: u32) -> Event {
         expires: None,
         payload: Guarded::Shown(json!({ "path": "a.txt" })),
         fingerprint: Guarded::Hidden,
+        state: Guarded::Hidden,
     }
     .into()
 }

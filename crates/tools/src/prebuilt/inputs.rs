@@ -2,6 +2,7 @@
 //! input; the answer is the tool's result.
 
 use serde_json::{Value, json};
+use toolyard_schema::{Limits, ToolSchema};
 
 use super::{Action, Way};
 
@@ -22,4 +23,20 @@ fn schema() -> Value {
         },
         "required": ["message"]
     })
+}
+
+/// What the user is shown, if it can be asked.
+pub fn asked(args: &Value) -> Result<Value, String> {
+    let message = args.get("message").and_then(Value::as_str).unwrap_or_default();
+    let mut payload = json!({ "message": message });
+    if let Some(schema) = args.get("schema").filter(|schema| !schema.is_null()) {
+        ToolSchema::compile(schema, &Limits::request()).map_err(|e| format!("schema: {e}"))?;
+        payload["schema"] = schema.clone();
+    }
+    Ok(payload)
+}
+
+/// The answer as the model reads it.
+pub fn answered(value: &Value) -> Value {
+    json!({ "success": true, "answer": value })
 }

@@ -12,6 +12,8 @@ mod notices;
 pub mod plans;
 mod space;
 
+pub use inputs::{answered, asked};
+
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

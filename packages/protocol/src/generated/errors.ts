@@ -39,6 +39,7 @@ export const ERROR_STATUS = {
   context_too_long: 502,
   content_filtered: 502,
   budget_exceeded: 502,
+  server_missing: 502,
   tool_failures: 502,
   run_steps: 502,
   poisoned: 500,

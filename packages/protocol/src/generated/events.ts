@@ -148,6 +148,8 @@ export type AskedEvent = {
   /** The exact arguments, or the prompt. */
   payload?: JsonValue;
   fingerprint?: Hash;
+  /** What the far side wants back with the answer. */
+  state?: JsonValue;
 };
 
 export type AnsweredEvent = {

@@ -1,0 +1,36 @@
+//! How the MCP servers are, for people.
+
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolyard_mcp::{Owner, ServerStatus};
+
+use super::answer;
+use super::call::Call;
+use crate::http::Refusal;
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ServerList {
+    servers: Vec<ServerStatus>,
+}
+
+/// `GET /api/mcp/servers`: every connection of this node that the caller's
+/// tenant uses, and those that everybody shares.
+pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
+    let tenant = call.tenant();
+    let ours = |status: &ServerStatus| status.owner.tenant.as_ref().is_none_or(|owner| owner == tenant);
+    let mut servers = call.app.mcp.host.status();
+    servers.retain(ours);
+    answer::json(200, &ServerList { servers })
+}
+
+/// `POST /api/mcp/servers/{server}/refresh`: reads the tools of an operator's
+/// server again, or tries one that failed at once.
+pub(super) async fn refresh(call: Call) -> Result<Response, Refusal> {
+    let name = call.params.get("server").map(String::as_str).unwrap_or_default();
+    let settings = call.app.mcp.operator.iter().find(|settings| settings.name.as_str() == name);
+    let settings = settings.ok_or_else(|| Refusal::not_found("MCP server"))?;
+    let owner = Owner { tenant: call.tenant().clone(), entity: None };
+    call.app.mcp.host.refresh(&owner, settings);
+    list(call).await
+}

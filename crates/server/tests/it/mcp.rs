@@ -1,0 +1,244 @@
+//! MCP servers in runs, over the whole gateway. The far side is a program of
+//! its own, and its own log says what was executed.
+
+use std::path::Path;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use toolyard_protocol::sse::SseEvent;
+
+use crate::gateway::{Folder, Gateway, ask, fine};
+use crate::yard::{data, eventually, join, new_space, new_user, read_all};
+
+struct Far {
+    gateway: Gateway,
+    space: String,
+}
+
+/// The Python behind `python3`, which may be a script that wants variables.
+fn python() -> String {
+    let out =
+        std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+    String::from_utf8(out.expect("python3 is needed for the far side").stdout).unwrap().trim().to_owned()
+}
+
+/// The operator's servers: the fault server in two eras, and one that is not there.
+fn servers(folder: &Path) -> Value {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mcp/tests/fixtures/fault_server.py");
+    let fault = |mode: &str| {
+        json!({"command": python(), "args": ["-u", script, mode],
+               "env": {"FAULT_LOG": folder.join("far-log")}, "startup_timeout_sec": 30})
+    };
+    json!({"mcpServers": {
+        "old": fault("plain"), "new": fault("modern"),
+        "gone": {"command": "no-such-program", "startup_timeout_sec": 2},
+    }})
+}
+
+async fn start(folder: Folder) -> Gateway {
+    let file = folder.path().join("mcp.json");
+    std::fs::write(&file, servers(folder.path()).to_string()).unwrap();
+    Gateway::start_with(folder, &[("TOOLYARD_MCP_SERVERS_FILE", file.to_str().unwrap())]).await
+}
+
+impl Far {
+    async fn new(names: Value, extra: Value) -> Self {
+        let gateway = start(Folder::new()).await;
+        let mut config = json!({
+            "agent": {"name": "far"}, "model": {"provider": "demo", "name": "demo"}, "mcp": {"servers": names},
+        });
+        for (key, value) in extra.as_object().unwrap() {
+            config[key] = value.clone();
+        }
+        gateway.post("/api/agents", json!({ "config": config })).await;
+        let made = gateway.post("/api/entities/agent", json!({"agentId": "far"})).await;
+        let space = new_space(&gateway).await;
+        join(&gateway, &space, made["entity"]["id"].as_str().unwrap()).await;
+        let ann = new_user(&gateway, "ann").await;
+        join(&gateway, &space, &ann).await;
+        let far = Self { gateway, space };
+        far.until_ready().await;
+        far
+    }
+
+    /// Its servers have told their tools.
+    async fn until_ready(&self) {
+        let ready = || async {
+            let list = self.gateway.get("/api/mcp/servers").await;
+            let servers = list["servers"].as_array().unwrap().clone();
+            let there = |name: &str| servers.iter().any(|s| s["name"] == name && s["state"] == "ready");
+            there("old") && there("new")
+        };
+        eventually("the servers are ready", ready).await;
+    }
+
+    async fn say(&self, content: &str) -> String {
+        let path = format!("/api/smart-spaces/{}/messages", self.space);
+        let posted = self.gateway.user("ann", Method::POST, &path).json(&json!({ "content": content }));
+        fine(posted).await["runs"][0]["runId"].as_str().unwrap().to_owned()
+    }
+
+    async fn finish(&self, run: &str) -> Vec<SseEvent> {
+        let stream = self.gateway.secret(Method::GET, &format!("/api/runs/{run}/stream"));
+        read_all(stream.send().await.unwrap()).await
+    }
+
+    /// The wait that a run has open, once there is one.
+    async fn wait_of(&self, run: &str) -> Value {
+        let path = format!("/api/waits?runId={run}");
+        for _ in 0..2000 {
+            let list = self.gateway.get(&path).await;
+            if let Some(wait) = list["waits"].as_array().and_then(|w| w.first()) {
+                return wait.clone();
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("no wait opened: {}", self.gateway.log());
+    }
+
+    async fn answer(&self, wait: &Value, answer: Value) {
+        let path = format!("/api/waits/{}/answer", wait["id"].as_str().unwrap());
+        fine(self.gateway.user("ann", Method::POST, &path).json(&answer)).await;
+    }
+
+    /// How often the far side executed a tool.
+    fn executed(&self, tool: &str) -> usize {
+        let log = std::fs::read_to_string(self.gateway.folder.path().join("far-log")).unwrap_or_default();
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter(|line| line[0] == "call" && line[1] == tool).count()
+    }
+}
+
+fn named(events: &[SseEvent], name: &str) -> Option<Value> {
+    events.iter().find(|event| event.event.as_deref() == Some(name)).map(data)
+}
+
+#[tokio::test]
+async fn g4_an_agent_calls_tools_of_mcp_servers_of_both_eras() {
+    let far = Far::new(json!([{"name": "old"}, {"name": "new", "allowedTools": ["echo"]}]), json!({})).await;
+    for server in ["old", "new"] {
+        let run = far.say(&format!("call mcp_{server}_echo {{\"message\": \"hello\"}}")).await;
+        let events = far.finish(&run).await;
+        let output = named(&events, "tool-output-available").unwrap_or_else(|| panic!("{events:?}"));
+        assert!(output["output"].as_str().unwrap().contains("hello"), "{output}");
+        assert_eq!(
+            (&output["untrusted"], output["toolName"].as_str()),
+            (&json!(true), Some(&*format!("mcp_{server}_echo")))
+        );
+        assert!(named(&events, "run.completed").is_some());
+    }
+    assert_eq!(far.executed("echo"), 2);
+    // What is not allowed is not there, and bad arguments never leave the gateway.
+    let events = far.finish(&far.say("call mcp_new_task {}").await).await;
+    assert!(named(&events, "tool-error").unwrap()["error"].as_str().unwrap().contains("not found"));
+    let events = far.finish(&far.say("call mcp_old_echo {\"message\": 7}").await).await;
+    assert!(named(&events, "tool-error").is_some(), "{events:?}");
+    assert_eq!((far.executed("task"), far.executed("echo")), (0, 2));
+}
+
+#[tokio::test]
+async fn g4_a_server_that_is_down_is_a_warning_and_a_required_one_ends_the_run() {
+    let far = Far::new(json!([{"name": "old"}, {"name": "gone"}]), json!({})).await;
+    let events = far.finish(&far.say("call mcp_old_echo {\"message\": \"on\"}").await).await;
+    assert_eq!(named(&events, "plugin.emitted").unwrap()["value"], json!({"server": "gone"}));
+    assert!(named(&events, "tool-output-available").is_some() && named(&events, "run.completed").is_some());
+    let config = json!({
+        "agent": {"name": "far"}, "model": {"provider": "demo", "name": "demo"},
+        "mcp": {"servers": [{"name": "gone", "required": true}]},
+    });
+    far.gateway.post("/api/agents", json!({ "config": config })).await;
+    let events = far.finish(&far.say("hello").await).await;
+    let failed = named(&events, "run.failed").unwrap();
+    assert_eq!(failed["error"]["code"], "server_missing", "{failed}");
+}
+
+#[tokio::test]
+async fn g4_a_call_whose_server_dies_is_uncertain_and_not_repeated() {
+    let far = Far::new(json!([{"name": "old"}]), json!({})).await;
+    let events = far.finish(&far.say("call mcp_old_die {}").await).await;
+    assert_eq!(named(&events, "tool-error").unwrap()["outcome"], "uncertain", "{events:?}");
+    assert_eq!(far.executed("die"), 1);
+    // The server is started again for the next one.
+    let events = far.finish(&far.say("call mcp_old_echo {\"message\": \"again\"}").await).await;
+    assert!(named(&events, "tool-output-available").is_some(), "{events:?}");
+}
+
+#[tokio::test]
+async fn g4_a_servers_question_waits_on_disk_over_a_kill_of_the_gateway() {
+    let far = Far::new(json!([{"name": "new"}]), json!({})).await;
+    let run = far.say("call mcp_new_ask {}").await;
+    let wait = far.wait_of(&run).await;
+    assert_eq!(wait["kind"], "input", "{wait}");
+    assert!(wait.to_string().contains("Which colour?"), "{wait}");
+    // The server's own note is nobody's business.
+    let events = far.gateway.get(&format!("/api/runs/{run}/events")).await;
+    assert!(!events.to_string().contains("state-1") && !wait.to_string().contains("state-1"));
+    let Far { gateway, space } = far;
+    let far = Far { gateway: start(gateway.kill()).await, space };
+    far.answer(&wait, json!({"value": {"colour": "blue"}})).await;
+    let events = far.finish(&run).await;
+    let output = named(&events, "tool-output-available").unwrap_or_else(|| panic!("{events:?}"));
+    assert!(output["output"].as_str().unwrap().contains("blue"), "{output}");
+    assert_eq!(far.executed("ask"), 2, "the question, and the answer");
+}
+
+#[tokio::test]
+async fn x13_a_denied_or_undecided_mcp_tool_is_not_executed() {
+    let rules = json!({"permissions": {"rules": [{"decision": "ask", "place": "mcp"}]}});
+    let far = Far::new(json!([{"name": "old"}]), rules).await;
+    let run = far.say("call mcp_old_echo {\"message\": \"no\"}").await;
+    let wait = far.wait_of(&run).await;
+    assert_eq!((&wait["kind"], far.executed("echo")), (&json!("approval"), 0));
+    far.answer(&wait, json!({"decision": "deny"})).await;
+    let events = far.finish(&run).await;
+    assert_eq!(named(&events, "tool-error").unwrap()["error"], "Tool execution denied by user");
+    assert_eq!(far.executed("echo"), 0);
+    let run = far.say("call mcp_old_echo {\"message\": \"yes\"}").await;
+    let wait = far.wait_of(&run).await;
+    far.answer(&wait, json!({"decision": "allow", "remember": "always"})).await;
+    far.finish(&run).await;
+    assert_eq!(far.executed("echo"), 1);
+}
+
+#[tokio::test]
+async fn x4_a_tool_that_changes_is_asked_about_again() {
+    let far = Far::new(json!([{"name": "old"}]), json!({})).await;
+    let echo = "call mcp_old_echo {\"message\": \"x\"}";
+    assert!(named(&far.finish(&far.say(echo).await).await, "tool-output-available").is_some());
+    far.finish(&far.say("call mcp_old_swap {}").await).await;
+    // The new description is known once the server's list was read again.
+    let listed = || async {
+        let list = far.gateway.get("/api/mcp/servers").await;
+        list["servers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|s| s["name"] == "old" && s["generation"].as_u64() > Some(1))
+    };
+    eventually("the list is read again", listed).await;
+    let run = far.say(echo).await;
+    let wait = far.wait_of(&run).await;
+    assert_eq!((&wait["kind"], far.executed("echo")), (&json!("approval"), 1), "{wait}");
+    far.answer(&wait, json!({"decision": "allow"})).await;
+    far.finish(&run).await;
+    // Whoever allowed it has seen it: it is the known one from now on.
+    assert!(named(&far.finish(&far.say(echo).await).await, "tool-output-available").is_some());
+    assert_eq!(far.executed("echo"), 3);
+}
+
+#[tokio::test]
+async fn x17_agents_cannot_start_programs_and_name_only_known_servers() {
+    let far = Far::new(json!([]), json!({})).await;
+    let config = |server: Value| {
+        json!({"config": {"agent": {"name": "bad"}, "model": {"provider": "demo", "name": "demo"},
+                          "mcp": {"servers": [server]}}})
+    };
+    for server in [
+        json!({"name": "x", "command": "sh"}),
+        json!({"name": "x", "url": "file:///bin/sh"}),
+        json!({"name": "x y"}),
+    ] {
+        let (status, body) = ask(far.gateway.secret(Method::POST, "/api/agents").json(&config(server))).await;
+        assert_eq!((status.as_u16(), &body["error"]["code"]), (400, &json!("invalid_config")), "{body}");
+    }
+}
