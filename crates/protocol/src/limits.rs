@@ -56,6 +56,8 @@ pub const METADATA_BYTES: usize = 16 << 10;
 pub const IDEMPOTENCY_KEY: usize = 255;
 /// Hours that an answer is kept for its `Idempotency-Key`.
 pub const IDEMPOTENCY_HOURS: u64 = 24;
+/// Tools that a model is offered at once; of more it gets a search.
+pub const SEARCH_TOOLS_ABOVE: usize = 64;
 /// Calls taken from one model reply.
 pub const CALLS_PER_STEP: usize = 32;
 

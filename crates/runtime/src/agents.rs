@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolyard_models::{OfferedTool, Wanted};
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::agent::{self, AgentConfig, PrebuiltSwitch};
-use toolyard_protocol::limits::RunLimits;
+use toolyard_protocol::limits::{self, RunLimits};
 use toolyard_protocol::tool::{IfAbsent, ToolSpec, Toolset};
 use toolyard_protocol::{AgentName, ApiError, ErrorCode, Hash, TenantId, ToolName};
 use toolyard_schema::{Limits, ToolSchema};
@@ -46,6 +46,11 @@ impl LoadedAgent {
     pub(crate) fn needs_price(&self) -> bool {
         let budget = &self.config.budget;
         budget.max_cost_usd.is_some() || budget.agent.as_ref().is_some_and(|a| a.max_cost_usd.is_some())
+    }
+
+    /// More tools than this are searched, not read.
+    pub(crate) fn search_above(&self) -> usize {
+        self.config.loop_.search_tools_above.map_or(limits::SEARCH_TOOLS_ABOVE, |n| n as usize)
     }
 
     /// What bounds a run of this agent.

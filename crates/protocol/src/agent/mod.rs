@@ -223,6 +223,9 @@ pub struct LoopSection {
     pub max_tool_failures: u32,
     /// What a new message does while a run is live.
     pub on_message: MessagePolicy,
+    /// With more tools than this the model gets a tool to search them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search_tools_above: Option<u32>,
 }
 
 impl Default for LoopSection {
@@ -232,6 +235,7 @@ impl Default for LoopSection {
             tool_choice: ToolChoice::Auto,
             max_tool_failures: 3,
             on_message: MessagePolicy::Queue,
+            search_tools_above: None,
         }
     }
 }

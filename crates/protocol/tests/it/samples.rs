@@ -248,11 +248,9 @@ fn asked() -> Vec<Event> {
             visibility,
             rule,
             expires: Some(at()),
-            payload: json!({ "args": what
-                state: secret_value("far-state"),
-            })
-            .into(),
+            payload: json!({ "args": what }).into(),
             fingerprint: secret_hash("asked"),
+            state: secret_value("far-state"),
         })
     };
     let trigger = || AnswerRule::Trigger { entity: user() };

@@ -75,7 +75,7 @@ fn hidden_fields(kind: &str) -> &'static [&'static str] {
         ],
         "StepRestarted" => &["why"],
         "ModelReplied" => &["metadata", "model"],
-        "Asked" => &["payload", "fingerprint"],
+        "Asked" => &["payload", "fingerprint", "state"],
         "Answered" => &["edited", "by"],
         "ToolCallRequested" => &["args", "fingerprint"],
         "ToolProgressed" => &["message", "preliminary"],

@@ -16,6 +16,7 @@ use toolyard_tools::prebuilt::{self, Act, Given, Refused, Way};
 
 use super::append::Undone;
 use super::scribe::Scribe;
+use super::search::{self, SEARCH};
 use super::{Stop, Worker};
 use crate::blob::fit;
 use crate::child::{self, Sent};
@@ -35,7 +36,7 @@ pub(super) struct Deed {
 #[derive(Clone)]
 enum Kind {
     Prebuilt(Act, Box<(CallContext, Given)>),
-    /// What a person answered.
+    /// What is known already: a person's answer, or what a search found.
     Told(Value),
     Child {
         rt: Arc<Runtime>,
@@ -130,6 +131,9 @@ impl Worker {
         let Effect::RunTool { call, tool, args, untrusted, provided, .. } = effect else { return None };
         let spec = self.tools()?.set.find(tool.as_str())?;
         let kind = match &spec.execution {
+            Execution::Prebuilt(prebuilt) if prebuilt.action == SEARCH => {
+                Kind::Told(search::search(&self.tools()?.set, args))
+            }
             Execution::Prebuilt(prebuilt) => match prebuilt::find(&prebuilt.action)?.way {
                 Way::Act(act) => {
                     let given = Given { args: args.clone(), options: prebuilt.clone() };

@@ -11,6 +11,7 @@ mod draft;
 mod gate;
 mod history;
 mod scribe;
+mod search;
 mod servers;
 mod speaking;
 mod tools;

@@ -7,7 +7,7 @@ use futures::StreamExt;
 use futures::stream::ReadyChunks;
 use toolyard_engine::{Effect, EffectId, Reply, Tools};
 use toolyard_models::{
-    Candidate, Chunk, ModelError, ModelRecord, ModelStream, OutputSchema, Request, Wanted,
+    Candidate, Chunk, ModelError, ModelRecord, ModelStream, OfferedTool, OutputSchema, Request, Wanted,
 };
 use toolyard_protocol::ErrorCode;
 use toolyard_protocol::agent::{Period, ToolChoice};
@@ -16,8 +16,9 @@ use toolyard_store::{failpoint, usage};
 
 use super::context::Fitted;
 use super::draft::{Audience, Draft, RawCall};
+use super::search;
 use super::{Stop, Worker};
-use crate::agents::{LoadedAgent, LoadedTools};
+use crate::agents::LoadedAgent;
 
 /// Chunks that are heard together at most.
 const TOGETHER: usize = 64;
@@ -174,7 +175,8 @@ impl Worker {
             return self.fail(ErrorCode::BudgetExceeded, &text, String::new()).await;
         }
         let Some(candidate) = candidates.pop_front() else { return Ok(()) };
-        let mut request = frame(&agent, &offer, tools);
+        let shown = search::offered(&offer, &agent.tools.set, &self.run, agent.search_above());
+        let mut request = frame(&agent, shown, tools);
         request.turns =
             match self.fitting_history(&candidate, &candidates, &request, &agent.config.context).await? {
                 Fitted::Turns(turns) => turns,
@@ -236,11 +238,11 @@ impl Worker {
 }
 
 /// All of a request but the conversation.
-fn frame(agent: &LoadedAgent, offer: &LoadedTools, tools: Tools) -> Request {
+fn frame(agent: &LoadedAgent, offered: Vec<OfferedTool>, tools: Tools) -> Request {
     let config = &agent.config;
     let mut request = Request {
         system: config.agent.system.clone(),
-        tools: offer.offered.clone(),
+        tools: offered,
         tool_choice: config.loop_.tool_choice,
         temperature: config.model.temperature,
         max_output_tokens: config.model.max_output_tokens,

@@ -82,7 +82,8 @@ impl Worker {
             let end = match (spec, context) {
                 (Some(spec), Some(context)) => {
                     let run = toolbox.execute(spec, &args, &context, servers.unwrap_or_default(), resumed);
-                    within(spec, run).await
+                    // A call is a large thing to carry: it lies on the heap.
+                    Box::pin(within(spec, run)).await
                 }
                 _ => End::Outcome(ToolOutcome::Failed(format!("Tool: {tool} not found"))),
             };

@@ -11,6 +11,7 @@ use toolyard_protocol::tool::Toolset;
 use toolyard_protocol::{Guarded, ToolName};
 use toolyard_store::{StoreError, agents};
 
+use super::search;
 use super::servers::Brought;
 use super::{Stop, Worker};
 use crate::agents::{LoadedAgent, LoadedTools, load_tools};
@@ -52,7 +53,8 @@ impl Worker {
     /// Before a step: are these still the tools? Appends a change.
     pub(super) async fn renew_tools(&mut self, agent: &LoadedAgent) -> Result<(), Stop> {
         let picks = self.run.created().and_then(|c| c.picks.shown()).cloned();
-        if picks.is_none() && agent.config.mcp.is_none() {
+        let above = agent.search_above();
+        if picks.is_none() && agent.config.mcp.is_none() && agent.tools.set.0.len() <= above {
             return Ok(());
         }
         let mut wanted = agent.tools.set.clone();
@@ -65,7 +67,7 @@ impl Worker {
             Brought::Ended => return Ok(()),
         }
         let wanted = picks.map_or_else(|| wanted.clone(), |picks| picks.of(&wanted));
-        self.replace_tools(wanted).await
+        self.replace_tools(search::with_search(wanted, above)).await
     }
 
     async fn replace_tools(&mut self, wanted: Toolset) -> Result<(), Stop> {

@@ -1,14 +1,16 @@
 //! Which tools somebody wants to be offered.
 
 use serde_json::json;
+use toolyard_models::scripted::{Reply, Upstream};
 use toolyard_protocol::event::Event;
 use toolyard_protocol::message::{Part, Speaker};
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::run::RunStatus;
-use toolyard_runtime::{Fresh, PostMessage};
+use toolyard_protocol::wait::WaitKind;
+use toolyard_runtime::{Answer, AnswerIn, Fresh, PostMessage};
 use toolyard_store::spaces;
 
-use crate::yard::{Yard, client_tool, static_tool};
+use crate::yard::{Yard, client_tool, config, static_tool};
 
 async fn pick(yard: &Yard, picks: Picks) {
     let (t, space, ada) = (yard.tenant.clone(), yard.space.clone(), yard.ada.clone());
@@ -86,4 +88,48 @@ async fn h10_a_picked_toolset_survives_the_death_of_the_node() {
     assert!(yard.answer().await.contains("here"));
     let replaced = yard.kinds(&run).await.iter().filter(|k| **k == "ToolsetReplaced").count();
     assert_eq!(replaced, 1);
+}
+
+#[tokio::test]
+async fn an_agent_with_many_tools_gets_a_search_and_what_it_finds() {
+    let search = Reply::calling(&[("searchTools", json!({"query": "book a flight"}))]);
+    let upstream = Upstream::serve([search, Reply::saying("found")]).await.unwrap();
+    let many = (0..30).map(|n| static_tool(&format!("weather_{n}"))).chain([static_tool("book_flight")]);
+    let tools = serde_json::Value::Array(many.collect());
+    let config = config(tools, json!({"loop": {"searchToolsAbove": 20}}));
+    let yard = Yard::with_upstream(config, &upstream).await;
+    let run = yard.say("fly me").await;
+    yard.until(&run, RunStatus::Completed).await;
+    let offered = |n: usize| -> Vec<String> {
+        let request = upstream.requests()[n].body.clone();
+        let tools = request["tools"].as_array().unwrap().clone();
+        tools.iter().map(|t| t["function"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(offered(0), ["searchTools"]);
+    assert_eq!(offered(1), ["book_flight", "searchTools"]);
+}
+
+#[tokio::test]
+async fn g15_request_input_asks_a_person_with_a_form_and_waits_on_disk() {
+    let tool = json!({"executionType": "prebuilt", "execution": {"action": "requestInput"}});
+    let yard = Yard::new(json!([tool])).await;
+    let form = json!({"type": "object", "properties": {"size": {"type": "number"}}, "required": ["size"]});
+    let run =
+        yard.say(&format!("call requestInput {}", json!({"message": "Which size?", "schema": form}))).await;
+    yard.until(&run, RunStatus::WaitingTool).await;
+    yard.until_quiet().await;
+    let yard = yard.crash().await;
+    let wait = yard.open_waits(&run).await.remove(0).wait;
+    assert_eq!(wait.kind, WaitKind::Input);
+    let give = |value| AnswerIn { answer: Answer::Provide(value), remember: None, args_hash: None };
+    let wrong =
+        yard.rt.answer(yard.caller_as(&yard.ada), wait.id.clone(), give(json!({"size": "big"}))).await;
+    assert!(wrong.unwrap_err().message.contains("size"));
+    yard.rt.answer(yard.caller_as(&yard.ada), wait.id, give(json!({"size": 42}))).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    assert!(yard.answer().await.contains("42"));
+    let hopeless = json!({"message": "?", "schema": {"type": "object", "properties": {"a": {"$ref": "x"}}}});
+    let run = yard.say(&format!("call requestInput {hopeless}")).await;
+    yard.until(&run, RunStatus::Completed).await;
+    assert!(yard.answer().await.contains("schema"));
 }

@@ -214,6 +214,8 @@ export type LoopSection = {
   maxToolFailures?: number;
   /** What a new message does while a run is live. */
   onMessage?: MessagePolicy;
+  /** With more tools than this the model gets a tool to search them. */
+  searchToolsAbove?: number | null;
 };
 
 export type McpSection = {
