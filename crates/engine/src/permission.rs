@@ -53,6 +53,9 @@ pub struct Grant {
     /// Only calls whose arguments have these fields with these values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Value>,
+    /// The arguments must be these, no more and no less.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
@@ -62,7 +65,8 @@ impl Grant {
         self.expires_at.is_none_or(|end| at < end)
     }
     fn speaks_of(&self, key: &str, args: &Value) -> bool {
-        self.tool == key && self.args.as_ref().is_none_or(|pattern| fits(pattern, args))
+        let fits = |pattern: &Value| if self.exact { pattern == args } else { fits(pattern, args) };
+        self.tool == key && self.args.as_ref().is_none_or(fits)
     }
     fn denies(&self, key: &str, args: &Value) -> bool {
         self.effect == GrantEffect::Deny && self.speaks_of(key, args)
@@ -115,8 +119,8 @@ pub fn decide(
 ) -> Decision {
     let key = key_of(spec);
     let rules = || policy.rules.iter().filter(|rule| rule.speaks_of(spec, &key, args));
-    let denied =
-        grants.iter().any(|g| g.denies(&key, args)) || rules().any(|rule| rule.decision == Approval::Deny);
+    let denied = grants.iter().any(|g| g.denies(&key, args) || g.denies(spec.name.as_str(), args))
+        || rules().any(|rule| rule.decision == Approval::Deny);
     if spec.approval == Some(Approval::Deny) || denied {
         return Decision::Deny(format!("Denied: the tool {} is not allowed here", spec.name));
     }

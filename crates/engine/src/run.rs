@@ -45,6 +45,8 @@ pub struct QueuedMessage {
     pub message: MessageId,
     /// The model is to stop talking and hear it.
     pub interrupt: bool,
+    /// Somebody else than the one this run works for says it.
+    pub foreign: bool,
 }
 
 /// Something that a child of this run waits for.
@@ -78,6 +80,8 @@ pub struct Run {
     /// Millionths of a dollar; none while no price was known.
     cost: Option<u64>,
     tainted: bool,
+    /// It has heard somebody else than the one it works for.
+    mixed: bool,
     toolset: Option<Hash>,
     model: Option<String>,
     queued: Vec<QueuedMessage>,
@@ -107,6 +111,7 @@ impl Run {
             usage: Usage::default(),
             cost: None,
             tainted: false,
+            mixed: false,
             toolset: None,
             model: None,
             queued: Vec::new(),
@@ -130,6 +135,11 @@ impl Run {
     }
     pub fn state(&self) -> &State {
         &self.state
+    }
+    /// It has heard somebody else than the one it works for: what is that one's
+    /// alone (grants, memories, logins) is out of its reach from then on.
+    pub fn is_mixed(&self) -> bool {
+        self.mixed
     }
     /// The newest step; 0 before the first.
     pub fn step(&self) -> u32 {

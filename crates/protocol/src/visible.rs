@@ -65,6 +65,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             model,
             errand,
             picks,
+            tainted,
         }) => Event::RunCreated(RunCreated {
             agent: agent.clone(),
             agent_version: secret(agent_version),
@@ -86,6 +87,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             model: secret(model),
             errand: secret(errand),
             picks: secret(picks),
+            tainted: *tainted,
         }),
         Event::RunStarted(RunStarted {}) => Event::RunStarted(RunStarted {}),
         Event::StepRestarted(StepRestarted { step, attempt, why }) => {
@@ -282,8 +284,9 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
                 value: tool(*visibility, value),
             })
         }
-        Event::MessageQueued(MessageQueued { message, interrupt }) => {
-            Event::MessageQueued(MessageQueued { message: message.clone(), interrupt: *interrupt })
+        Event::MessageQueued(MessageQueued { message, interrupt, foreign }) => {
+            let (interrupt, foreign) = (*interrupt, *foreign);
+            Event::MessageQueued(MessageQueued { message: message.clone(), interrupt, foreign })
         }
         Event::MessageTaken(MessageTaken { messages }) => {
             Event::MessageTaken(MessageTaken { messages: messages.clone() })

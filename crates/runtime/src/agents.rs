@@ -116,7 +116,9 @@ pub fn check_secret_fields(agent: &LoadedAgent) -> Result<(), ApiError> {
     let mut headers = servers.filter_map(|(i, server)| {
         literal::in_map(server.headers.as_ref()?, &format!("mcp.servers[{i}].headers"))
     });
-    let Some(path) = found.next().or_else(|| headers.next()) else { return Ok(()) };
+    let Some(path) = found.next().or_else(|| headers.next()) else {
+        return agent.children.iter().try_for_each(check_secret_fields);
+    };
     Err(ApiError::new(
         ErrorCode::InvalidConfig,
         format!(

@@ -54,6 +54,9 @@ pub(crate) async fn send(
         (Some(space), true) => spaces::get(tx, tenant, space).await?.map_or(0, |space| space.last_pos),
         (Some(_) | None, _) => 0,
     };
+    // What happens inside a private tool stays private, however deep.
+    let private = above.errand.shown().is_some_and(|errand| errand.visibility == Visibility::Private);
+    let visibility = if private { Visibility::Private } else { sent.visibility };
     let run = RunId::mint();
     let new = NewRun {
         tenant: tenant.clone(),
@@ -90,7 +93,9 @@ pub(crate) async fn send(
         metadata: Guarded::Hidden,
         model: Guarded::Hidden,
         picks: above.picks.clone(),
-        errand: Guarded::Shown(Errand { prompt: prompt(sent.args), visibility: sent.visibility }),
+        // The prompt is written by whoever read the foreign words.
+        tainted: sent.parent.tainted(),
+        errand: Guarded::Shown(Errand { prompt: prompt(sent.args), visibility }),
     };
     rt.bear(tx, &new, created, desk).await?;
     Ok(run)

@@ -210,6 +210,7 @@ impl Runtime {
             metadata: birth.metadata.map_or(Guarded::Hidden, Guarded::Shown),
             model: birth.model.map_or(Guarded::Hidden, |name| Guarded::Shown(name.to_owned())),
             errand: Guarded::Hidden,
+            tainted: false,
             picks: birth.picks.filter(|p| !p.takes_all()).map_or(Guarded::Hidden, Guarded::Shown),
         };
         let started = self.bear(tx, &new, created, desk).await?;

@@ -103,7 +103,8 @@ impl Runtime {
         let said = messages::insert(tx, &plan.tenant, &space.id, instruction(&plan, &space)).await?;
         let run = if let Some(live) = live {
             // The agent is at work here: it takes the instruction when it is done.
-            let event = MessageQueued { message: said.id, interrupt: false };
+            let foreign = plan.creator.is_none() || plan.creator != live.triggered_by;
+            let event = MessageQueued { message: said.id, interrupt: false, foreign };
             let open = waits::open_of_run(tx, &live.tenant, &live.id).await?.len();
             desk.wake(tx, &live, vec![Event::from(event)], open).await?;
             live.id

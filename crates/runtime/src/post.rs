@@ -190,7 +190,11 @@ async fn feed_live(
         MessagePolicy::Interrupt => (true, Disposition::Interrupted),
         MessagePolicy::Reject => return Ok(Disposition::Rejected),
     };
-    let event = MessageQueued { message: message.id.clone(), interrupt };
+    let event = MessageQueued {
+        message: message.id.clone(),
+        interrupt,
+        foreign: post.sender.is_none() || post.sender != live.triggered_by,
+    };
     let open = waits::open_of_run(tx, &live.tenant, &live.id).await?.len();
     desk.wake(tx, live, vec![Event::from(event)], open).await?;
     Ok(disposition)

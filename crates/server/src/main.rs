@@ -26,6 +26,9 @@ fn main() -> ExitCode {
         // Before there are threads: a sandbox process gives away the right to have any.
         return toolyard_plugins::sandbox::worker::main();
     }
+    if let Some(form) = cli.document() {
+        return cli::extract::run(form);
+    }
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(cli::run(cli)),
         Err(error) => {

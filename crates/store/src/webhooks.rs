@@ -130,6 +130,8 @@ pub enum Fact<'a> {
     },
     Completed,
     Failed,
+    /// An agent tells somebody something. Every address of the tenant hears it.
+    Notification,
 }
 
 /// Writes a parcel for every address that wants to hear of a fact. `name`
@@ -156,6 +158,13 @@ pub async fn announce(
         Fact::Completed => {
             tx.exec(
                 "INSERT INTO outbox (tenant, id, kind, payload, attempts, due_at, created_at) SELECT w.tenant, $1 || ':' || w.id, 'webhook', $2, 0, $3, $3 FROM webhooks w WHERE w.tenant = $4 AND w.on_completed = 1 ON CONFLICT (tenant, id) DO NOTHING",
+                args![name, &payload, now, tenant],
+            )
+            .await?;
+        }
+        Fact::Notification => {
+            tx.exec(
+                "INSERT INTO outbox (tenant, id, kind, payload, attempts, due_at, created_at) SELECT w.tenant, $1 || ':' || w.id, 'webhook', $2, 0, $3, $3 FROM webhooks w WHERE w.tenant = $4 ON CONFLICT (tenant, id) DO NOTHING",
                 args![name, &payload, now, tenant],
             )
             .await?;

@@ -9,11 +9,11 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
-use toolyard_mcp::{Answer, Call, Host, McpTool, Missing, Outcome, Owner, Paused, ServerSettings};
-use toolyard_protocol::TenantId;
+use toolyard_mcp::{Answer, Call, Host, Launch, McpTool, Missing, Outcome, Owner, Paused, ServerSettings};
 use toolyard_protocol::agent::McpServer;
 use toolyard_protocol::agent::execution::{Execution, McpCall};
 use toolyard_protocol::tool::{IfAbsent, Place, ToolSpec, Visibility};
+use toolyard_protocol::{Hash, TenantId};
 use toolyard_store::Store;
 
 use crate::files;
@@ -64,7 +64,9 @@ impl McpTools {
         }
         let catalogue = self.host.catalogue(&owner(context), &known, PATIENCE).await;
         missing.extend(catalogue.missing);
-        Offer { tools: catalogue.tools.iter().map(spec).collect(), missing }
+        let of =
+            |tool: &McpTool| known.iter().find(|s| s.name == tool.server).map(|s| spec(tool, pin(tool, s)));
+        Offer { tools: catalogue.tools.iter().filter_map(of).collect(), missing }
     }
 
     /// Calls a tool, or goes on with a call that had asked.
@@ -80,10 +82,19 @@ impl McpTools {
         let server = servers.iter().find(|server| server.name == call.server);
         let server = server.ok_or_else(|| tell(format!("The agent has no MCP server {}", call.server)))?;
         let settings = self.settings(&context.tenant, server).await.map_err(tell)?;
+        // What was allowed is the tool as it was seen, not one that came in its place.
+        let owner = owner(context);
+        let now = self.host.catalogue(&owner, std::slice::from_ref(&settings), PATIENCE).await;
+        let known = now.tools.iter().find(|tool| tool.tool.raw == call.tool);
+        if known.is_some_and(|tool| pin(tool, &settings) != call.pin) {
+            return Err(tell(format!(
+                "Tool {} has changed since it was offered. Call it again if it still fits",
+                spec.name
+            )));
+        }
         let arguments = args.as_object().cloned().unwrap_or_default();
         let mut asked = Call::new(&call.tool, arguments);
         asked.repeats_safely = spec.idempotent;
-        let owner = owner(context);
         let paused =
             resumed.state.as_deref().and_then(|state| serde_json::from_value::<Paused>(state.clone()).ok());
         let mut outcome = match (paused, resumed.provided) {
@@ -116,6 +127,10 @@ impl McpTools {
 
     /// The settings of one server, with the values that its headers refer to.
     pub async fn settings(&self, tenant: &TenantId, server: &McpServer) -> Result<ServerSettings, String> {
+        // The operator's servers act with the operator's means: they are the default tenant's.
+        if server.url.is_none() && *tenant != TenantId::default_tenant() {
+            return Err(format!("{}: the operator's MCP servers are for the default tenant", server.name));
+        }
         let mut values: HashMap<String, SecretString> = HashMap::new();
         for text in server.headers.iter().flat_map(|headers| headers.values()).filter_map(Value::as_str) {
             let value = self.secrets.resolve(tenant, text).await.map_err(|e| e.to_string())?;
@@ -173,13 +188,19 @@ fn unusable(server: &McpServer, why: String) -> Option<Missing> {
     Some(Missing { server: name, why, required: server.required.unwrap_or(false), needs_login: false })
 }
 
-/// A server's tool in the words of a run.
-fn spec(tool: &McpTool) -> ToolSpec {
-    let call = McpCall {
-        server: tool.server.as_str().to_owned(),
-        tool: tool.tool.raw.clone(),
-        pin: tool.tool.fingerprint.clone(),
+/// The tool as its server describes it, and which server that is: a name alone
+/// may stand for another one elsewhere.
+fn pin(tool: &McpTool, settings: &ServerSettings) -> Hash {
+    let place = match &settings.launch {
+        Launch::Http(remote) => json!(["http", remote.target.exposed().split(['?', '#']).next()]),
+        Launch::Stdio(program) => json!(["stdio", program.command, program.args]),
     };
+    Hash::of_json(&json!([tool.tool.fingerprint, place]))
+}
+
+/// A server's tool in the words of a run.
+fn spec(tool: &McpTool, pin: Hash) -> ToolSpec {
+    let call = McpCall { server: tool.server.as_str().to_owned(), tool: tool.tool.raw.clone(), pin };
     ToolSpec {
         name: tool.name.clone(),
         description: tool.tool.description.clone(),

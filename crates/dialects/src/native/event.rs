@@ -144,7 +144,7 @@ impl<'a> Spot<'a> {
                 };
                 self.write("child.answered", &body)
             }
-            Event::MessageQueued(event::MessageQueued { message, interrupt }) => self
+            Event::MessageQueued(event::MessageQueued { message, interrupt, foreign: _ }) => self
                 .write("message.queued", &wire::MessageQueued { message_id: message, interrupt: *interrupt }),
             Event::MessageTaken(event::MessageTaken { messages }) => {
                 self.write("message.user", &wire::MessageUser { message_ids: messages })
@@ -192,6 +192,8 @@ impl<'a> Spot<'a> {
             model,
             errand,
             picks,
+            // It decides about permissions; readers have no use for it.
+            tainted: _,
         } = event;
         let (triggered_by_id, trigger_message_id) = match trigger {
             Some(Trigger { entity, message }) => (Some(entity), message.as_ref()),

@@ -53,7 +53,7 @@ impl Run {
             Event::MessageQueued(e) => {
                 // Nobody talks in a waiting run, so there is nothing to interrupt.
                 let talks = !matches!(self.state, State::Waiting { .. });
-                self.queue(&e.message, e.interrupt && talks);
+                self.queue(&e.message, e.interrupt && talks, e.foreign);
             }
             Event::MessageTaken(e) => self.on_taken(e),
             Event::CancelRequested(e) => {
@@ -93,6 +93,7 @@ impl Run {
         self.limits = e.limits.shown().cloned().unwrap_or_default();
         self.toolset = e.toolset.shown().cloned();
         self.model = e.model.shown().cloned();
+        self.tainted |= e.tainted;
         self.created = Some(Arc::new(e.clone()));
     }
 
@@ -143,9 +144,10 @@ impl Run {
         if open {
             // Messages are heard between steps only. The calls that are still
             // open end first, as after an interrupt.
-            e.messages.iter().for_each(|m| self.queue(m, true));
+            e.messages.iter().for_each(|m| self.queue(m, true, false));
             return;
         }
+        self.mixed |= self.queued.iter().any(|q| q.foreign && e.messages.contains(&q.message));
         self.queued.retain(|q| !e.messages.contains(&q.message));
         let number = self.turn().saturating_add(1);
         self.turns.push(Arc::new(Turn {
@@ -162,10 +164,13 @@ impl Run {
         }
     }
 
-    fn queue(&mut self, message: &MessageId, interrupt: bool) {
+    fn queue(&mut self, message: &MessageId, interrupt: bool, foreign: bool) {
         match self.queued.iter_mut().find(|q| &q.message == message) {
-            Some(queued) => queued.interrupt |= interrupt,
-            None => self.queued.push(QueuedMessage { message: message.clone(), interrupt }),
+            Some(queued) => {
+                queued.interrupt |= interrupt;
+                queued.foreign |= foreign;
+            }
+            None => self.queued.push(QueuedMessage { message: message.clone(), interrupt, foreign }),
         }
     }
 

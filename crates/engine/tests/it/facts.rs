@@ -102,7 +102,7 @@ fn facts_wake_a_parked_run_only_if_there_is_something_to_do() {
     let cancel = CancelRequested { reason: None, by: Guarded::Hidden };
     assert!(facts::wakes(&[cancel.into()], 3));
     assert!(facts::wakes(&facts::supersede(&[], vec![msg("m1")], person()), 0));
-    let queued = MessageQueued { message: msg("m1"), interrupt: false };
+    let queued = MessageQueued { message: msg("m1"), interrupt: false, foreign: false };
     assert!(!facts::wakes(&[queued.into()], 1));
 }
 

@@ -121,7 +121,7 @@ impl Story {
         self.fact(vec![CancelRequested { reason: None, by }.into()]);
     }
     pub(crate) fn queue(&mut self, message: &str, interrupt: bool) {
-        self.fact(vec![MessageQueued { message: msg(message), interrupt }.into()]);
+        self.fact(vec![MessageQueued { message: msg(message), interrupt, foreign: false }.into()]);
     }
     /// What the model will read of the results, step by step, in its order.
     pub(crate) fn heard(&self) -> Vec<(CallId, Option<ToolOutcome>)> {
@@ -172,6 +172,7 @@ pub(crate) fn created(run: RunId, limits: RunLimits) -> RunCreated {
         model: Guarded::Hidden,
         errand: Guarded::Hidden,
         picks: Guarded::Hidden,
+        tainted: false,
     }
 }
 

@@ -52,6 +52,7 @@ fn grant(spec: &ToolSpec, effect: GrantEffect) -> Grant {
         fingerprint: spec.fingerprint(),
         max_risk: None,
         args: None,
+        exact: false,
         expires_at: None,
     }
 }

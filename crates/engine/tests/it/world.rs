@@ -101,7 +101,7 @@ impl World {
             Action::Stale(pick) => self.stale(pick),
             Action::Queue { interrupt } => {
                 let message = self.message();
-                let event = toolyard_protocol::event::MessageQueued { message, interrupt };
+                let event = toolyard_protocol::event::MessageQueued { message, interrupt, foreign: false };
                 self.fact(vec![event.into()])
             }
             Action::Supersede => self.supersede(),

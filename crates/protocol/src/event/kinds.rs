@@ -78,6 +78,9 @@ event! {
         /// Which tools are left of the agent's.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub picks: Guarded<Picks>, // S
+        /// It begins with words from outside the gateway's trust.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub tainted: bool, // P
     }
 }
 
@@ -403,6 +406,9 @@ event! {
         /// The model is to stop talking and hear it.
         #[serde(default)]
         pub interrupt: bool, // P
+        /// Somebody else than the one this run works for says it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub foreign: bool, // P
     }
 }
 

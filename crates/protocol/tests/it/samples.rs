@@ -191,6 +191,7 @@ fn created() -> Event {
             categories: Some(vec!["canary-secret-category".to_owned()]),
         }
         .into(),
+        tainted: true,
     }
     .into()
 }
@@ -397,7 +398,7 @@ fn others() -> Vec<Event> {
     };
     vec![
         ToolsetReplaced { toolset: secret_hash("new-toolset"), model: secret_text("model") }.into(),
-        MessageQueued { message: message(3), interrupt: true }.into(),
+        MessageQueued { message: message(3), interrupt: true, foreign: true }.into(),
         MessageTaken { messages: vec![message(3), message(4)] }.into(),
         CancelRequested { reason: Some("no longer needed".into()), by: secret_actor("canceler") }.into(),
         HistoryCompacted { up_to: 40, summary: secret_text("summary"), usage: usage(), cost: Some(7) }.into(),

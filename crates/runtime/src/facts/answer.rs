@@ -68,7 +68,8 @@ impl Runtime {
                     return Err(ApiError::new(ErrorCode::Conflict, text).into());
                 }
                 check_value(&asked, &answer.answer)?;
-                if let Answer::Allow { .. } = &answer.answer {
+                // What is known to a tenant is its backend's word, not one user's.
+                if matches!(answer.answer, Answer::Allow { .. }) && caller.viewer.sees_all() {
                     pin(tx, row, &asked).await?;
                 }
                 if let Some(remember) = answer.remember {
@@ -171,6 +172,12 @@ async fn keep(
         let text = "Only the one this run works for may have an answer remembered";
         return Err(ApiError::new(ErrorCode::Forbidden, text).into());
     }
+    // A grant without an owner would speak for everybody.
+    if row.triggered_by.is_none() && remember != Remember::Session {
+        let text =
+            "This run works for nobody: its answers hold for the session at most. Give a grant instead";
+        return Err(ApiError::new(ErrorCode::BadRequest, text).into());
+    }
     let effect = match (asked.kind, answer) {
         (WaitKind::Approval, Answer::Allow { .. }) => GrantEffect::Allow,
         (WaitKind::Approval, Answer::Deny { .. }) => GrantEffect::Deny,
@@ -203,6 +210,7 @@ async fn keep(
         fingerprint,
         max_risk: Some(asked.risk),
         args,
+        exact: remember == Remember::AlwaysThese,
         expires_at: None,
     };
     let stored = GrantRow {

@@ -8,7 +8,7 @@ use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::risk::Risk;
 use toolyard_protocol::tool::{Answerers, Place, ToolSpec, Visibility};
 use toolyard_protocol::wait::AnswerRule;
-use toolyard_protocol::{CallId, Hash, Timestamp, ToolName, ToolOutcome, limits};
+use toolyard_protocol::{CallId, EntityId, Hash, Timestamp, ToolName, ToolOutcome, limits};
 use toolyard_schema::parse_arguments;
 use toolyard_store::{StoreError, grants};
 use toolyard_tools::prebuilt::{self, Way};
@@ -200,10 +200,16 @@ impl Worker {
         }
     }
 
+    /// The entity whose permissions and belongings the run uses: the one that
+    /// triggered it, until it has heard somebody else.
+    pub(super) fn works_for(&self) -> Option<EntityId> {
+        let trigger = self.run.created().and_then(|c| c.trigger.as_ref());
+        trigger.map(|t| t.entity.clone()).filter(|_| !self.run.is_mixed())
+    }
+
     /// The grants that speak for this run: of its triggering entity, for this space.
     async fn grants(&mut self) -> Result<Vec<Grant>, Stop> {
-        let created = self.run.created();
-        let entity = created.and_then(|c| c.trigger.as_ref()).map(|t| t.entity.clone());
+        let entity = self.works_for();
         let (tenant, space) = (self.tenant.clone(), self.space());
         let rows = self
             .patiently(move |tx| {

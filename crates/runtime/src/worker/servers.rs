@@ -17,8 +17,9 @@ use crate::agents::LoadedAgent;
 /// What the servers give a step.
 pub(super) enum Brought {
     Tools(Vec<ToolSpec>),
-    /// The run ended: a server that it must not do without is not there.
-    Ended,
+    /// Something else comes first, or the run ended because a server that it
+    /// must not do without is not there.
+    Later,
 }
 
 impl Worker {
@@ -30,7 +31,23 @@ impl Worker {
         else {
             return Ok(Brought::Tools(Vec::new()));
         };
-        let offer = mcp.offer(&context, servers).await;
+        let over = self.rt.handing_back.clone();
+        let offer = loop {
+            // A cancel or a stop must not wait for a server that does not start.
+            let offer = tokio::select! {
+                biased;
+                () = over.cancelled() => return Ok(Brought::Later),
+                _ = self.watch.committed.changed() => None,
+                offer = mcp.offer(&context, servers) => Some(offer),
+            };
+            if let Some(offer) = offer {
+                break offer;
+            }
+            self.hear_news().await?;
+            if self.run.is_finished() || self.run.halting() {
+                return Ok(Brought::Later);
+            }
+        };
         let mut missing = BTreeSet::new();
         for server in &offer.missing {
             tracing::warn!(run = %self.id, server = %server.server, why = %server.why, "an MCP server gives no tools");
@@ -38,7 +55,7 @@ impl Worker {
             if server.required {
                 let text = format!("The MCP server {} is needed and not there", server.server);
                 self.fail(ErrorCode::ServerMissing, &text, server.why.clone()).await?;
-                return Ok(Brought::Ended);
+                return Ok(Brought::Later);
             }
         }
         if missing != self.missing {

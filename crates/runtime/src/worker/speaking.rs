@@ -161,9 +161,7 @@ impl Worker {
                 return self.fail(ErrorCode::BudgetExceeded, text, String::new()).await;
             }
         }
-        self.renew_tools(&agent).await?;
-        if self.run.is_finished() || self.run.halting() {
-            // A server that it needs is not there, or it must stop.
+        if !self.renew_tools(&agent).await? {
             return Ok(());
         }
         self.bring_tools().await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::task::{AbortHandle, JoinSet};
 use toolyard_engine::{Effect, EffectId, Input};
-use toolyard_protocol::agent::execution::Execution;
+use toolyard_protocol::agent::execution::{Execution, Method};
 use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{CallId, ToolOutcome, limits};
 use toolyard_store::failpoint;
@@ -103,7 +103,7 @@ impl Worker {
             space: created.space.clone(),
             agent_entity: created.agent_entity.clone(),
             agent: created.agent.clone(),
-            trigger: created.trigger.as_ref().map(|t| t.entity.clone()),
+            trigger: self.works_for(),
             call: call.clone(),
         })
     }
@@ -134,9 +134,17 @@ async fn within(spec: &ToolSpec, run: impl Future<Output = Result<Value, ToolFai
         Ok(Err(ToolFailure::TellModel(text))) => ToolOutcome::Failed(text),
         Ok(Err(ToolFailure::Uncertain(text))) => ToolOutcome::Uncertain(text),
         Ok(Err(ToolFailure::Ask(asking))) => return End::Asks(*asking),
+        // What reaches outside may have arrived there.
+        Err(_) if outside(spec) => ToolOutcome::Uncertain(format!("Tool timed out after {limit}ms")),
         Err(_) => ToolOutcome::Failed(format!("Tool timed out after {limit}ms")),
     };
     End::Outcome(outcome)
+}
+
+/// Its effect is somebody else's, and a repeat may be a second one.
+fn outside(spec: &ToolSpec) -> bool {
+    let harmless = matches!(&spec.execution, Execution::Request(request) if request.method == Method::Get);
+    !spec.repeats_safely() && !harmless
 }
 
 /// A tool that panics has failed; its run goes on.

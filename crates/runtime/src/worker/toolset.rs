@@ -50,12 +50,13 @@ impl Worker {
         Ok(())
     }
 
-    /// Before a step: are these still the tools? Appends a change.
-    pub(super) async fn renew_tools(&mut self, agent: &LoadedAgent) -> Result<(), Stop> {
+    /// Before a step: are these still the tools? Appends a change. False if
+    /// the step must not begin now.
+    pub(super) async fn renew_tools(&mut self, agent: &LoadedAgent) -> Result<bool, Stop> {
         let picks = self.run.created().and_then(|c| c.picks.shown()).cloned();
         let above = agent.search_above();
         if picks.is_none() && agent.config.mcp.is_none() && agent.tools.set.0.len() <= above {
-            return Ok(());
+            return Ok(true);
         }
         let mut wanted = agent.tools.set.clone();
         match self.bring_servers(agent).await? {
@@ -64,10 +65,11 @@ impl Worker {
                 let names: HashSet<ToolName> = wanted.0.iter().map(|t| t.name.clone()).collect();
                 wanted.0.extend(tools.into_iter().filter(|tool| !names.contains(&tool.name)));
             }
-            Brought::Ended => return Ok(()),
+            Brought::Later => return Ok(false),
         }
         let wanted = picks.map_or_else(|| wanted.clone(), |picks| picks.of(&wanted));
-        self.replace_tools(search::with_search(wanted, above)).await
+        self.replace_tools(search::with_search(wanted, above)).await?;
+        Ok(!self.run.is_finished() && !self.run.halting())
     }
 
     async fn replace_tools(&mut self, wanted: Toolset) -> Result<(), Stop> {

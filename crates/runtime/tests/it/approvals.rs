@@ -228,3 +228,32 @@ async fn c11_an_agents_rules_allow_ask_and_deny_by_tool_and_arguments() {
     assert!(yard.answer().await.contains("is not allowed here"));
     asked(&yard, "call read {\"path\":\"/srv/a\"}").await;
 }
+
+#[tokio::test]
+async fn x13_these_arguments_are_these_and_no_others() {
+    let yard = Yard::new(json!([asking(static_tool("pay"))])).await;
+    let (run, wait) = asked(&yard, "call pay {}").await;
+    let these = AnswerIn { remember: Some(Remember::AlwaysThese), ..allow(None) };
+    yard.rt.answer(yard.caller_as(&yard.ada), wait, these).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    asked(&yard, "call pay {\"to\":\"mallory\"}").await;
+}
+
+#[tokio::test]
+async fn x13_what_others_say_to_a_run_is_not_said_with_its_owners_permissions() {
+    let yard = Yard::new(json!([asking(static_tool("pay")), client_tool("ask")])).await;
+    let (run, wait) = asked(&yard, "call pay {}").await;
+    let always = AnswerIn { remember: Some(Remember::Always), ..allow(None) };
+    yard.rt.answer(yard.caller_as(&yard.ada), wait, always).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    // Ada's run waits; what Bob says is read by it when it goes on.
+    let run = yard.say("call ask {}").await;
+    yard.until(&run, RunStatus::WaitingTool).await;
+    yard.until_quiet().await;
+    yard.post(&yard.bob, "call pay {}").await;
+    let call = yard.open_waits(&run).await[0].wait.call.clone();
+    yard.submit(&run, &call, json!("here")).await.unwrap();
+    yard.until(&run, RunStatus::WaitingTool).await;
+    yard.until_quiet().await;
+    assert_eq!(yard.open_waits(&run).await[0].wait.kind, WaitKind::Approval);
+}

@@ -5,6 +5,7 @@ use toolyard_engine::facts::Answer;
 use toolyard_protocol::event::Event;
 use toolyard_protocol::message::Speaker;
 use toolyard_protocol::run::RunStatus;
+use toolyard_protocol::tool::Visibility;
 use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{OutcomeKind, RunId, limits};
 use toolyard_runtime::{AnswerIn, check_agent};
@@ -253,4 +254,18 @@ fn g12_an_agent_inside_an_agent_is_checked_with_it() {
     let refused = check_agent(&config(json!([inner]), json!({}))).unwrap_err();
     assert!(refused.message.contains("tools[0].execution.agentConfig"), "{}", refused.message);
     assert!(refused.message.contains("model.name"), "{}", refused.message);
+}
+
+#[tokio::test]
+async fn g12_what_is_inside_a_private_tool_is_private_however_deep() {
+    let mut inner = agent_tool("inner", json!([]), json!({}));
+    inner["visibility"] = json!("public");
+    let yard = Yard::new(json!([agent_tool("outer", json!([inner]), json!({}))])).await;
+    let run = yard.say(&calling("outer", &calling("inner", "hi"))).await;
+    yard.until(&run, RunStatus::Completed).await;
+    for row in below(&yard, &run).await {
+        let events = yard.events(&row.id).await;
+        let Event::RunCreated(created) = &events[0] else { panic!("a birth") };
+        assert_eq!(created.errand.shown().unwrap().visibility, Visibility::Private, "depth {}", row.depth);
+    }
 }

@@ -4,6 +4,7 @@
 mod agent;
 mod backup;
 mod doctor;
+pub(crate) mod extract;
 mod key;
 mod local;
 mod print;
@@ -33,6 +34,14 @@ impl Cli {
     /// Whether this process is to be one of the sandbox, and nothing else.
     pub(crate) const fn is_js_worker(&self) -> bool {
         matches!(self.command, Command::JsWorker)
+    }
+
+    /// The form of the document that this process is to read, and nothing else.
+    pub(crate) fn document(&self) -> Option<&str> {
+        match &self.command {
+            Command::Extract { form } => Some(form),
+            _ => None,
+        }
     }
 }
 
@@ -80,6 +89,9 @@ enum Command {
     /// One process of the sandbox. The gateway starts it by itself.
     #[command(name = WORKER, hide = true)]
     JsWorker,
+    /// Reads one document in a process of its own. The gateway starts it by itself.
+    #[command(hide = true)]
+    Extract { form: String },
     /// Copy the SQLite database of a stopped gateway into a file.
     Backup {
         #[arg(value_name = "FILE")]
@@ -136,7 +148,7 @@ async fn obey(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Run(command) => run::obey(command, &common, &config).await?,
         Command::Doctor => return doctor::obey(&common, &config).await,
         // Done before: the configuration above, the sandbox in `main`.
-        Command::Config(_) | Command::JsWorker => {}
+        Command::Config(_) | Command::JsWorker | Command::Extract { .. } => {}
         Command::Migrate => migrate(&common, &config).await?,
         Command::Backup { file } => backup::obey(&file, &common, &config).await?,
     }

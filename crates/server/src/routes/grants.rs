@@ -124,6 +124,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 fingerprint,
                 max_risk: new.max_risk,
                 args: new.args,
+                exact: false,
                 expires_at: new.expires_at,
             };
             let row = GrantRow {

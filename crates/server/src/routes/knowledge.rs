@@ -7,12 +7,12 @@ use serde_json::json;
 use toolyard_protocol::{
     ApiError, DocumentId, EntityId, ErrorCode, KeyKind, Principal, SpaceId, TenantId, Timestamp,
 };
-use toolyard_runtime::{Form, text_of};
+use toolyard_runtime::Form;
 use toolyard_store::knowledge::{self, Document, DocumentStatus};
 use toolyard_store::{StoreError, Tx, audit, spaces};
 
 use super::call::{Call, Made};
-use super::{answer, own, page};
+use super::{answer, extract, own, page};
 use crate::http::Refusal;
 
 /// A document as JSON. Any other media type is the document itself, with
@@ -121,11 +121,21 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
         // What all agents of a tenant read is the backend's to say.
         return Err(ApiError::missing("smartSpaceId").into());
     }
-    // Reading a document takes a while, and its reader may panic.
-    let text = tokio::task::spawn_blocking(move || text_of(form, &bytes)).await;
-    let broken = |_| Refusal::new(ErrorCode::UnsupportedMedia, "The document cannot be read");
-    let text = text.map_err(broken)??;
+    let media_type = answer::label("mediaType", Some(media_type))?.unwrap_or_default();
     let (tenant, entity) = (call.tenant().clone(), call.principal.entity.clone());
+    // Nobody has us read what they may not store.
+    if let Some(space) = space.clone() {
+        let (tenant, entity) = (tenant.clone(), entity.clone());
+        call.store()
+            .read::<_, Refusal, _>(move |tx| {
+                Box::pin(async move {
+                    let members: Vec<&EntityId> = entity.iter().collect();
+                    own::seat(tx, &tenant, &space, &members).await
+                })
+            })
+            .await?;
+    }
+    let text = extract::text_of(form, bytes).await?;
     let answered = call
         .once(move |tx| {
             Box::pin(async move {

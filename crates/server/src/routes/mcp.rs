@@ -4,6 +4,7 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolyard_mcp::{Owner, ServerStatus};
+use toolyard_protocol::TenantId;
 
 use super::answer;
 use super::call::Call;
@@ -15,10 +16,11 @@ pub(super) struct ServerList {
 }
 
 /// `GET /api/mcp/servers`: every connection of this node that the caller's
-/// tenant uses, and those that everybody shares.
+/// tenant uses, and for the operator's tenant those that are shared.
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
     let tenant = call.tenant();
-    let ours = |status: &ServerStatus| status.owner.tenant.as_ref().is_none_or(|owner| owner == tenant);
+    let operator = *tenant == TenantId::default_tenant();
+    let ours = |status: &ServerStatus| status.owner.tenant.as_ref().map_or(operator, |owner| owner == tenant);
     let mut servers = call.app.mcp.host.status();
     servers.retain(ours);
     answer::json(200, &ServerList { servers })

@@ -8,6 +8,7 @@ pub(crate) mod call;
 mod clients;
 mod dispatch;
 mod entities;
+mod extract;
 mod files;
 mod goals;
 mod grants;

@@ -219,9 +219,9 @@ async fn x4_a_tool_that_changes_is_asked_about_again() {
     let run = far.say(echo).await;
     let wait = far.wait_of(&run).await;
     assert_eq!((&wait["kind"], far.executed("echo")), (&json!("approval"), 1), "{wait}");
-    far.answer(&wait, json!({"decision": "allow"})).await;
+    far.answer(&wait, json!({"decision": "allow", "remember": "always"})).await;
     far.finish(&run).await;
-    // Whoever allowed it has seen it: it is the known one from now on.
+    // Ann allowed it as it is now.
     assert!(named(&far.finish(&far.say(echo).await).await, "tool-output-available").is_some());
     assert_eq!(far.executed("echo"), 3);
 }

@@ -111,6 +111,7 @@ pub(crate) fn created(run: &NewRun) -> Event {
         model: Guarded::Hidden,
         errand: Guarded::Hidden,
         picks: Guarded::Hidden,
+        tainted: false,
     }
     .into()
 }
@@ -239,7 +240,7 @@ pub(crate) fn paused(call: &CallId) -> Event {
 
 /// A fact that changes no wait.
 pub(crate) fn news() -> Event {
-    MessageQueued { message: MessageId::mint(), interrupt: false }.into()
+    MessageQueued { message: MessageId::mint(), interrupt: false, foreign: false }.into()
 }
 
 pub(crate) fn finished() -> Event {

@@ -248,7 +248,7 @@ pub(crate) async fn a_notification_is_written_once_and_marked_as_read(home: &Hom
         inbox::mark(tx, &tenant, &two.id, Some(at(9))).await?;
         inbox::list(tx, &tenant, Some(&ann), true, None, 10).await
     });
-    assert_eq!(unread, [one.clone()]);
+    assert_eq!(unread, std::slice::from_ref(&one));
     let all =
         tx!(home, read, [tenant, ann], |tx| inbox::list(tx, &tenant, Some(&ann), false, None, 10).await);
     assert_eq!(all, [Notice { read_at: Some(at(9)), ..two }, one]);

@@ -17,6 +17,19 @@ pub enum Form {
 
 impl Form {
     /// None if no text can be taken out of it here.
+    /// As another process is told.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Html => "html",
+            Self::Pdf => "pdf",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Text, Self::Html, Self::Pdf].into_iter().find(|form| form.name() == name)
+    }
+
     pub fn of(media_type: &str) -> Option<Self> {
         let plain = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match plain.as_str() {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolyard_protocol::agent::execution::Channel;
 use toolyard_protocol::{EntityId, NoticeId, limits};
 use toolyard_store::inbox::{self, Notice};
+use toolyard_store::webhooks::{self, Fact};
 use toolyard_store::{Tx, entities, outbox, spaces};
 
 use super::{Action, Given, Refused, Way, seat, text};
@@ -118,7 +119,8 @@ async fn email(tx: &mut Tx<'_>, caller: &CallContext, notice: &Notice) -> Result
 
 async fn webhook(tx: &mut Tx<'_>, caller: &CallContext, notice: &Notice) -> Result<(), Refused> {
     let payload = json!({
-        "event": "notification",
+        "type": "notification",
+        "createdAt": notice.created_at,
         "data": {
             "id": notice.id,
             "entityId": notice.entity,
@@ -128,9 +130,7 @@ async fn webhook(tx: &mut Tx<'_>, caller: &CallContext, notice: &Notice) -> Resu
             "agent": caller.agent,
             "runId": caller.run,
             "smartSpaceId": caller.space,
-            "createdAt": notice.created_at,
         },
     });
-    outbox::put(tx, &caller.tenant, &format!("{}.webhook", notice.id), "webhook", &payload).await?;
-    Ok(())
+    Ok(webhooks::announce(tx, &caller.tenant, Fact::Notification, notice.id.as_str(), &payload).await?)
 }

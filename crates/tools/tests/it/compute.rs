@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolyard_plugins::sandbox::{Sandbox, Settings};
 use toolyard_protocol::agent::execution::Compute;
-use toolyard_tools::{ToolFailure, compute};
+use toolyard_tools::compute;
 
 async fn compute(input: Value) -> Result<Value, String> {
     compute_as(&Compute::default(), input).await
@@ -12,7 +12,7 @@ async fn compute(input: Value) -> Result<Value, String> {
 async fn compute_as(config: &Compute, input: Value) -> Result<Value, String> {
     let sandbox = Sandbox::new(Settings::program(env!("CARGO_BIN_EXE_toolyard-tools-worker")));
     let outcome = compute::execute(config, &input, &sandbox).await;
-    outcome.map_err(|ToolFailure::TellModel(text)| text)
+    outcome.map_err(|failure| failure.to_string())
 }
 
 async fn result(expression: &str, data: Value) -> Value {

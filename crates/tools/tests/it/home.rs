@@ -13,7 +13,7 @@ use toolyard_store::spaces::{self, Space};
 use toolyard_store::{ManualClock, Settings, Store, StoreError, Tx};
 use toolyard_tools::knowledge::{Embedder, Knowledge, Worked};
 use toolyard_tools::prebuilt::{self, Given, Refused, Way};
-use toolyard_tools::{CallContext, ToolFailure, Toolbox};
+use toolyard_tools::{CallContext, Resumed, Toolbox};
 
 /// A Friday morning.
 pub(crate) const START_MS: i64 = 1_800_000_000_000;
@@ -98,8 +98,8 @@ impl Home {
                 let mut set = Toolset::default();
                 prebuilt::add_all(&mut set).unwrap();
                 let spec = set.find(action.name).unwrap();
-                let done = self.toolbox.execute(spec, &args, caller).await;
-                done.map_err(|ToolFailure::TellModel(text)| text)
+                let done = self.toolbox.execute(spec, &args, caller, &[], Resumed::default()).await;
+                done.map_err(|failure| failure.to_string())
             }
             Way::AskUser => panic!("nobody answers here"),
         }

@@ -96,6 +96,8 @@ export type RunCreatedEvent = {
   errand?: Errand;
   /** Which tools are left of the agent's. */
   picks?: Picks;
+  /** It begins with words from outside the gateway's trust. */
+  tainted: boolean;
 };
 
 export type RunStartedEvent = {
@@ -281,6 +283,8 @@ export type MessageQueuedEvent = {
   message: MessageId;
   /** The model is to stop talking and hear it. */
   interrupt: boolean;
+  /** Somebody else than the one this run works for says it. */
+  foreign: boolean;
 };
 
 export type MessageTakenEvent = {
