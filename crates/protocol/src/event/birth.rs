@@ -1,12 +1,15 @@
-//! Where a run comes from, and what a child brings home.
+//! Parts of events: where a run comes from, what a child brings home, what a
+//! paused run waits for.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::ids::{CallId, EntityId, MessageId, RunId};
+use crate::ids::{CallId, EntityId, MessageId, RunId, WaitId};
+use crate::name::ToolName;
 use crate::run::Usage;
 use crate::tool::Visibility;
+use crate::wait::WaitKind;
 
 macro_rules! event {
     ($(#[$doc:meta])* $name:ident { $($body:tt)* }) => {
@@ -52,5 +55,15 @@ event! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(type = "number", optional)]
         pub cost: Option<u64>,
+    }
+}
+
+event! {
+    /// A wait, as a paused run lists it.
+    OpenWait {
+        pub wait: WaitId, // P
+        pub kind: WaitKind, // P
+        pub call: CallId, // P
+        pub tool: ToolName, // P
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ts_rs::TS;
 
-use super::birth::{Errand, Parent, Spent, Trigger};
+use super::birth::{Errand, OpenWait, Parent, Spent, Trigger};
 use crate::error::ErrorCode;
 use crate::guarded::Guarded;
 use crate::hash::Hash;
@@ -461,16 +461,6 @@ event! {
         pub plugin: Guarded<String>, // S
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub state: Guarded<Value>, // S
-    }
-}
-
-event! {
-    /// A wait, as a paused run lists it.
-    OpenWait {
-        pub wait: WaitId, // P
-        pub kind: WaitKind, // P
-        pub call: CallId, // P
-        pub tool: ToolName, // P
     }
 }
 
