@@ -1,9 +1,11 @@
 //! G16, G17, G27 to G29: the registry, notifications and the space.
 
 use serde_json::{Value, json};
-use toolyard_protocol::agent;
 use toolyard_protocol::tool::Toolset;
+use toolyard_protocol::{WebhookId, agent};
 use toolyard_store::inbox;
+use toolyard_store::secrets::Sealed;
+use toolyard_store::webhooks::{self, Wanted, Webhook};
 use toolyard_tools::prebuilt::{self, ACTIONS};
 
 use crate::home::Home;
@@ -93,6 +95,24 @@ async fn g24_a_memory_is_set_again_found_and_forgotten() {
 async fn g27_a_repeated_call_notifies_once_on_every_channel() {
     let home = Home::new().await;
     let anns = home.anns();
+    let tenant = home.tenant.clone();
+    home.write(move |tx| {
+        Box::pin(async move {
+            let hook = Webhook {
+                id: WebhookId::parse("whk_1").unwrap(),
+                url: "https://example.org/hook".to_owned(),
+                wanted: Wanted::default(),
+                sealed: Sealed { bytes: vec![1], key_id: "k".to_owned() },
+                created_at: tx.now().await?,
+                last_at: None,
+                last_status: None,
+                failures: 0,
+                given_up: 0,
+            };
+            webhooks::insert(tx, &tenant, &hook).await
+        })
+    })
+    .await;
     let args = json!({"title": "Done", "message": "The report is ready", "level": "urgent"});
     for _ in 0..2 {
         let sent = home.act(&anns, "sendNotification", args.clone()).await.unwrap();
@@ -118,7 +138,10 @@ async fn g27_a_repeated_call_notifies_once_on_every_channel() {
         parcels[0].payload,
         json!({"to": "n2@example.org", "subject": "Done", "text": "The report is ready"})
     );
+    assert_eq!(parcels[1].payload["type"], "notification");
     assert_eq!(parcels[1].payload["data"]["message"], "The report is ready");
+    // The end of its id names the address that it goes to.
+    assert!(parcels[1].id.ends_with(":whk_1"), "{}", parcels[1].id);
 }
 
 #[tokio::test]
