@@ -16,7 +16,7 @@ use futures::StreamExt;
 use toolyard_egress::{Door, Mailer};
 use toolyard_protocol::{Timestamp, limits};
 use toolyard_store::outbox::{self, Parcel};
-use toolyard_store::{StoreError, audit, failpoint};
+use toolyard_store::{StoreError, audit};
 use toolyard_tools::sealer::Sealer;
 
 use crate::runtime::Runtime;
@@ -147,7 +147,6 @@ async fn hand_over(runtime: &Arc<Runtime>, delivery: &Delivery, parcel: Parcel, 
             Went::Failed { status: None, why: format!("unknown kind {kind}") }
         }
     };
-    failpoint!("outbox.after_effect");
     let (retry, id) = (delivery.retry, parcel.id.clone());
     if let Err(e) = settle(runtime, retry, parcel, went).await {
         // It comes back by itself.
