@@ -157,7 +157,8 @@ async fn d4_on_postgres_two_nodes_with_clocks_ten_minutes_wrong_agree() {
     until(&mut early, &resting, "completed").await;
     for run in [&by_late, &by_early] {
         until(&mut late, run, "completed").await;
-        assert_eq!(count(&mut early, run, "step.restarted").await, 0, "{run}");
+        let restarted = count(&mut early, run, "step.restarted").await;
+        assert_eq!(restarted, 0, "{run}\n{}\n{}", late.log(), early.log());
     }
     let events = early.get(&format!("/api/runs/{resting}/events?limit=200")).await;
     let at = |kind: &str| {
