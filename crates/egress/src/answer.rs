@@ -1,13 +1,18 @@
 //! What came back: a head, then a body that is read within limits.
 
 use std::fmt;
+use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::door::Patience;
 use crate::error::EgressError;
+
+/// Longer than any silence that is waited for.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// The head of an answer, with its body still on the wire. Dropping it closes
 /// the connection or stream.
@@ -22,7 +27,7 @@ impl Answer {
         Self {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
-            body: Body { response, idle: patience.idle, limit: patience.bytes, seen: 0 },
+            body: Body::new(response, patience),
         }
     }
 
@@ -75,9 +80,15 @@ pub struct Body {
     idle: Duration,
     limit: u64,
     seen: u64,
+    /// One timer for all pieces: putting it off costs less than a new one.
+    silence: Option<Pin<Box<Sleep>>>,
 }
 
 impl Body {
+    fn new(response: reqwest::Response, patience: Patience) -> Self {
+        Self { response, idle: patience.idle, limit: patience.bytes, seen: 0, silence: None }
+    }
+
     /// Changes how long the next pieces may take.
     pub fn set_idle(&mut self, idle: Duration) {
         self.idle = idle;
@@ -85,12 +96,18 @@ impl Body {
 
     /// The next bytes, or `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Bytes>, EgressError> {
-        let read = tokio::time::timeout(self.idle, self.response.chunk()).await;
+        let until = Instant::now() + self.idle.min(LONGEST);
+        let silence = self.silence.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        silence.as_mut().reset(until);
+        let read = tokio::select! {
+            biased;
+            read = self.response.chunk() => read,
+            () = silence => return Err(EgressError::Timeout { after: self.idle }),
+        };
         let bytes = match read {
-            Err(_) => return Err(EgressError::Timeout { after: self.idle }),
-            Ok(Err(cause)) => return Err(EgressError::Broken(cause.without_url())),
-            Ok(Ok(None)) => return Ok(None),
-            Ok(Ok(Some(bytes))) => bytes,
+            Err(cause) => return Err(EgressError::Broken(cause.without_url())),
+            Ok(None) => return Ok(None),
+            Ok(Some(bytes)) => bytes,
         };
         self.seen = self.seen.saturating_add(bytes.len() as u64);
         if self.seen > self.limit {

@@ -27,38 +27,28 @@ pub trait Listen: Default + Send + 'static {
 #[derive(Debug)]
 pub struct SseDecoder<L> {
     splitter: SseSplitter,
-    events: Vec<SseEvent>,
     seen: u64,
     listener: L,
 }
 
 impl<L: Listen> Default for SseDecoder<L> {
     fn default() -> Self {
-        Self { splitter: SseSplitter::new(EVENT_BYTES), events: Vec::new(), seen: 0, listener: L::default() }
-    }
-}
-
-impl<L: Listen> SseDecoder<L> {
-    fn take_events(&mut self, events: &mut Vec<SseEvent>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        for event in events.drain(..) {
-            if self.listener.is_done() {
-                continue;
-            }
-            self.seen += 1;
-            self.listener.hear(&event, out)?;
-        }
-        Ok(())
+        Self { splitter: SseSplitter::new(EVENT_BYTES), seen: 0, listener: L::default() }
     }
 }
 
 impl<L: Listen> Decode for SseDecoder<L> {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        let mut events = std::mem::take(&mut self.events);
-        let split = self.splitter.push(bytes, &mut events);
+        let Self { splitter, seen, listener } = self;
+        let mut heard = Ok(());
+        let split = splitter.each(bytes, |event| {
+            if heard.is_ok() && !listener.is_done() {
+                *seen += 1;
+                heard = listener.hear(event, out);
+            }
+        });
         // Events that came before one that is too large still count.
-        let read = self.take_events(&mut events, out);
-        self.events = events;
-        read?;
+        heard?;
         if self.listener.is_done() {
             return Ok(());
         }

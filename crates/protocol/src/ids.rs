@@ -21,8 +21,8 @@ pub struct BadId {
 pub const ID_MAX: usize = 96;
 
 fn check(what: &'static str, text: &str) -> Result<(), BadId> {
-    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
-    if !text.is_empty() && text.len() <= ID_MAX && text.chars().all(fine) {
+    let fine = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.' | b':');
+    if !text.is_empty() && text.len() <= ID_MAX && text.bytes().all(fine) {
         return Ok(());
     }
     // A hostile id is not echoed whole.

@@ -8,6 +8,14 @@ pub struct SseEvent {
     pub data: String,
 }
 
+impl SseEvent {
+    fn clear(&mut self) {
+        self.id = None;
+        self.event = None;
+        self.data.clear();
+    }
+}
+
 /// An event or line larger than allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is larger than {limit} bytes")]
@@ -43,6 +51,12 @@ impl SseSplitter {
 
     /// Feeds bytes and appends the events that are complete.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<SseEvent>) -> Result<(), TooLarge> {
+        self.each(bytes, |event| out.push(std::mem::take(event)))
+    }
+
+    /// Feeds bytes and shows each event that is complete. Its room is used
+    /// again for the next one.
+    pub fn each(&mut self, bytes: &[u8], mut show: impl FnMut(&mut SseEvent)) -> Result<(), TooLarge> {
         let mut rest = bytes;
         while let Some(&first) = rest.first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
@@ -57,12 +71,12 @@ impl SseSplitter {
             if self.line.is_empty() {
                 // The whole line is here: it is read where it lies.
                 self.check_size(end)?;
-                self.end_line(&rest[..end], out);
+                self.end_line(&rest[..end], &mut show);
             } else {
                 self.line.extend_from_slice(&rest[..end]);
                 self.check_size(self.line.len())?;
                 let mut line = std::mem::take(&mut self.line);
-                self.end_line(&line, out);
+                self.end_line(&line, &mut show);
                 line.clear();
                 self.line = line;
             }
@@ -78,17 +92,17 @@ impl SseSplitter {
         Ok(())
     }
 
-    fn end_line(&mut self, bytes: &[u8], out: &mut Vec<SseEvent>) {
+    fn end_line(&mut self, bytes: &[u8], show: &mut impl FnMut(&mut SseEvent)) {
         let text = String::from_utf8_lossy(bytes);
         let mut line: &str = &text;
         if std::mem::take(&mut self.first_line) {
             line = line.strip_prefix('\u{feff}').unwrap_or(line);
         }
         if line.is_empty() {
-            let event = std::mem::take(&mut self.event);
             if std::mem::take(&mut self.has_data) {
-                out.push(event);
+                show(&mut self.event);
             }
+            self.event.clear();
             return;
         }
         let (field, value) = match line.split_once(':') {

@@ -11,7 +11,7 @@ use toolyard_protocol::{
     AgentName, ApiError, BranchId, EntityId, ErrorCode, Guarded, Principal, RunId, TenantId,
 };
 use toolyard_store::entities::{self, EntityKind};
-use toolyard_store::log::{self, Wake};
+use toolyard_store::log;
 use toolyard_store::runs::{self, NewRun};
 use toolyard_store::spaces::{self, Space};
 use toolyard_store::{Commit, StoreError, Tx, agents, failpoint};
@@ -226,7 +226,6 @@ impl Runtime {
         desk: &mut Desk,
     ) -> Result<bool, StoreError> {
         let owner = desk.owner();
-        let row = runs::insert(tx, new, owner.as_ref()).await?;
         let mut events = vec![Event::from(created)];
         if owner.is_some() {
             events.push(RunStarted {}.into());
@@ -234,10 +233,10 @@ impl Runtime {
         let events: Arc<[Event]> = events.into();
         // Before the commit: no fact that follows it is missed.
         let watch = owner.is_some().then(|| self.store.feed().watch_run(&new.id));
-        let done = log::append_fact(tx, &row, &events, Wake::No).await?;
+        let row = log::begin(tx, new, owner.as_ref(), &events).await?;
         let started = watch.is_some();
         if let Some(watch) = watch {
-            let log = Commit { epoch: row.epoch, after: 0, at: done.at, events };
+            let log = Commit { epoch: row.epoch, after: 0, at: row.created_at, events };
             let start = Start {
                 tenant: new.tenant.clone(),
                 run: new.id.clone(),

@@ -31,7 +31,9 @@ struct Hubs {
 #[derive(Debug)]
 struct Hub {
     committed: watch::Sender<News>,
-    deltas: broadcast::Sender<Arc<[Delta]>>,
+    /// Made by the first reader: its room is large, and most runs have none
+    /// while they only commit.
+    deltas: Option<broadcast::Sender<Arc<[Delta]>>>,
     so_far: HashMap<RunId, StepSoFar>,
 }
 
@@ -47,19 +49,18 @@ pub struct News {
 
 impl Hub {
     fn new() -> Self {
-        Self {
-            committed: watch::Sender::new(News::default()),
-            deltas: broadcast::Sender::new(BACKLOG),
-            so_far: HashMap::new(),
-        }
+        Self { committed: watch::Sender::new(News::default()), deltas: None, so_far: HashMap::new() }
     }
     fn is_idle(&self) -> bool {
-        self.so_far.is_empty() && self.deltas.receiver_count() == 0 && self.committed.receiver_count() == 0
+        self.so_far.is_empty() && !self.has_readers() && self.committed.receiver_count() == 0
     }
-    fn join(&self, seat: Seat) -> Joined {
+    fn has_readers(&self) -> bool {
+        self.deltas.as_ref().is_some_and(|deltas| deltas.receiver_count() > 0)
+    }
+    fn join(&mut self, seat: Seat) -> Joined {
         Joined {
             committed: self.committed.subscribe(),
-            deltas: self.deltas.subscribe(),
+            deltas: self.deltas.get_or_insert_with(|| broadcast::Sender::new(BACKLOG)).subscribe(),
             so_far: self.so_far.values().cloned().collect(),
             _seat: seat,
         }
@@ -69,8 +70,10 @@ impl Hub {
         // All of one run.
         let so_far = self.so_far.entry(first.run.clone()).or_insert_with(|| StepSoFar::start(first));
         deltas.iter().for_each(|delta| so_far.add(delta));
-        // Nobody listening is fine.
-        let _ = self.deltas.send(deltas.clone());
+        if let Some(readers) = &self.deltas {
+            // Nobody listening is fine.
+            let _ = readers.send(deltas.clone());
+        }
     }
     /// The whole reply is in the log: the step so far is no longer needed.
     fn forget_replied(&mut self, news: &Touched) {
@@ -143,8 +146,8 @@ impl Feed {
     /// does not count.
     pub fn has_readers(&self, run: &RunId, space: Option<&SpaceId>) -> bool {
         let hubs = self.hubs();
-        let read = |hub: &Hub| hub.deltas.receiver_count() > 0;
-        hubs.runs.get(run).is_some_and(read) || space.and_then(|s| hubs.spaces.get(s)).is_some_and(read)
+        let of_space = || space.and_then(|s| hubs.spaces.get(s)).is_some_and(Hub::has_readers);
+        hubs.runs.get(run).is_some_and(Hub::has_readers) || of_space()
     }
 
     /// Streams pieces of one run to whoever listens.

@@ -12,7 +12,7 @@ use toolyard_protocol::wait::LedgerChange;
 use toolyard_protocol::{ErrorCode, RunId, SpaceId, TenantId, Timestamp};
 
 use crate::error::StoreError;
-use crate::runs::{After, Owner, RunRow};
+use crate::runs::{self, After, NewRun, Owner, RunRow};
 use crate::tx::{Commit, Touched, Tx, args};
 use crate::{spaces, waits};
 
@@ -149,6 +149,20 @@ pub struct FactAppended {
     pub assigned: Option<i64>,
 }
 
+/// Inserts a run with its first events. With an owner it runs at once, else it
+/// is queued; see [`runs::insert`].
+pub async fn begin(
+    tx: &mut Tx<'_>,
+    new: &NewRun,
+    owner: Option<&Owner>,
+    events: &Arc<[Event]>,
+) -> Result<RunRow, StoreError> {
+    let last = i64::try_from(events.len()).unwrap_or(i64::MAX);
+    let run = runs::insert_at(tx, new, owner, last).await?;
+    write_events(tx, &Place::of(&run, run.epoch), 0, events, 0, run.created_at).await?;
+    Ok(run)
+}
+
 /// Appends a fact to a run that this transaction holds (see [`crate::runs::lock`]).
 pub async fn append_fact(
     tx: &mut Tx<'_>,
@@ -186,15 +200,7 @@ pub async fn append_fact(
             .await?;
         }
     }
-    let place = Place {
-        tenant: &run.tenant,
-        run: &run.id,
-        root: &run.root,
-        space: run.space.as_ref(),
-        child: run.parent.is_some(),
-        epoch,
-    };
-    write_events(tx, &place, run.last_seq, events, 0, now).await?;
+    write_events(tx, &Place::of(run, epoch), run.last_seq, events, 0, now).await?;
     Ok(FactAppended { seq: last, at: now, assigned: (epoch != run.epoch).then_some(epoch) })
 }
 
@@ -208,6 +214,17 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    fn of(run: &'a RunRow, epoch: i64) -> Self {
+        Self {
+            tenant: &run.tenant,
+            run: &run.id,
+            root: &run.root,
+            space: run.space.as_ref(),
+            child: run.parent.is_some(),
+            epoch,
+        }
+    }
+
     /// The space whose readers hear of this run's events.
     fn heard_in(&self) -> Option<&'a SpaceId> {
         self.space.filter(|_| !self.child)

@@ -170,6 +170,21 @@ pub async fn get(tx: &mut Tx<'_>, tenant: &TenantId, id: &MessageId) -> Result<O
     tx.one(select!("WHERE tenant = $1 AND id = $2"), args![tenant.as_str(), id.as_str()], row).await
 }
 
+/// What a model reads of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    pub seq: i64,
+    pub speaker: Speaker,
+    pub entity: Option<EntityId>,
+    pub parts: Vec<Part>,
+}
+
+impl From<Message> for Said {
+    fn from(Message { seq, speaker, entity, parts, .. }: Message) -> Self {
+        Self { seq, speaker, entity, parts }
+    }
+}
+
 /// What a model reads of a branch: its messages between two positions, oldest first.
 pub async fn history(
     tx: &mut Tx<'_>,
@@ -178,11 +193,18 @@ pub async fn history(
     branch: &BranchId,
     after: i64,
     up_to: i64,
-) -> Result<Vec<Message>, StoreError> {
+) -> Result<Vec<Said>, StoreError> {
     tx.all(
-        select!("WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos > $4 AND pos <= $5 ORDER BY pos"),
+        "SELECT pos, speaker, entity, parts FROM messages WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos > $4 AND pos <= $5 ORDER BY pos",
         args![tenant.as_str(), space.as_str(), branch.as_str(), after, up_to],
-        row,
+        |r| {
+            Ok(Said {
+                seq: r.int(0)?,
+                speaker: r.parsed(1, |t| Speaker::parse(t).ok_or("not a speaker"))?,
+                entity: r.opt_parsed(2, EntityId::parse)?,
+                parts: r.parsed(3, |t| serde_json::from_str(t))?,
+            })
+        },
     )
     .await
 }

@@ -107,13 +107,23 @@ fn row(r: &Row<'_>) -> Result<RunRow, StoreError> {
 /// is queued. At most one live run per (space, agent entity): a second one is
 /// refused with [`StoreError::Exists`].
 pub async fn insert(tx: &mut Tx<'_>, run: &NewRun, owner: Option<&Owner>) -> Result<RunRow, StoreError> {
+    insert_at(tx, run, owner, 0).await
+}
+
+/// As [`insert`], with the seq of the events that its transaction writes next.
+pub(crate) async fn insert_at(
+    tx: &mut Tx<'_>,
+    run: &NewRun,
+    owner: Option<&Owner>,
+    last_seq: i64,
+) -> Result<RunRow, StoreError> {
     let now = tx.now().await?;
     let status = if owner.is_some() { RunStatus::Running } else { RunStatus::Queued };
     let token = owner.map(Owner::token);
     let on_message = text_of(run.on_message).unwrap_or_default();
     tx.exec(
         "INSERT INTO runs (tenant, id, space, agent_entity, agent, agent_hash, root, parent, triggered_by, depth, status, live, on_message, last_seq, epoch, owner, wake_at, recoveries, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1, $12, 0, 1, $13, $14, 0, $15, $15)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1, $12, $13, 1, $14, $15, 0, $16, $16)",
         args![
             run.tenant.as_str(),
             run.id.as_str(),
@@ -127,6 +137,7 @@ pub async fn insert(tx: &mut Tx<'_>, run: &NewRun, owner: Option<&Owner>) -> Res
             run.depth,
             status.as_str(),
             &on_message,
+            last_seq,
             token.as_deref(),
             if owner.is_some() { None } else { Some(now) },
             now,
@@ -147,7 +158,7 @@ pub async fn insert(tx: &mut Tx<'_>, run: &NewRun, owner: Option<&Owner>) -> Res
         status,
         reason: None,
         on_message: run.on_message,
-        last_seq: 0,
+        last_seq,
         epoch: 1,
         owner: token,
         recoveries: 0,

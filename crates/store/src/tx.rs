@@ -139,20 +139,32 @@ impl Row<'_> {
         i: usize,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<T, StoreError> {
-        parse(&self.text(i)?).map_err(|e| StoreError::broken(format!("column {i}: {e}")))
+        let parsed = match self {
+            // Read where it lies: rows are full of ids.
+            Self::Sqlite(row) => parse(row.get_ref(i)?.as_str().map_err(|e| not_text(i, &e))?),
+            Self::Postgres(row) => parse(row.try_get(i)?),
+        };
+        parsed.map_err(|e| StoreError::broken(format!("column {i}: {e}")))
     }
     pub fn opt_parsed<T, E: std::fmt::Display>(
         &self,
         i: usize,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<Option<T>, StoreError> {
-        let text = self.opt_text(i)?;
-        text.map(|t| parse(&t)).transpose().map_err(|e| StoreError::broken(format!("column {i}: {e}")))
+        let text = match self {
+            Self::Sqlite(row) => row.get_ref(i)?.as_str_or_null().map_err(|e| not_text(i, &e))?,
+            Self::Postgres(row) => row.try_get(i)?,
+        };
+        text.map(parse).transpose().map_err(|e| StoreError::broken(format!("column {i}: {e}")))
     }
     /// A JSON column.
     pub fn json(&self, i: usize) -> Result<Option<serde_json::Value>, StoreError> {
         self.opt_parsed(i, |t| serde_json::from_str(t))
     }
+}
+
+fn not_text(i: usize, e: &rusqlite::types::FromSqlError) -> StoreError {
+    StoreError::broken(format!("column {i}: {e}"))
 }
 
 /// What a commit changed, told to readers once it is durable.

@@ -120,6 +120,15 @@ pub async fn note(
     Ok(())
 }
 
+/// Does the tenant have any address? Most have none: then nothing needs to be
+/// put into words.
+pub async fn any(tx: &mut Tx<'_>, tenant: &TenantId) -> Result<bool, StoreError> {
+    let found = tx
+        .one("SELECT 1 FROM webhooks WHERE tenant = $1 LIMIT 1", args![tenant.as_str()], |_| Ok(()))
+        .await?;
+    Ok(found.is_some())
+}
+
 /// A fact that addresses may want to hear of.
 #[derive(Debug, Clone, Copy)]
 pub enum Fact<'a> {

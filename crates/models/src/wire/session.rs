@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 
 use serde_json::{Value, json};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 use toolyard_egress::{Answer, Body, EgressError, Letter, Patience, Verb};
 
 use super::line::{Ask, Attempt, Line};
@@ -196,7 +196,7 @@ impl<D: Decode> Session<D> {
                     reading.body.set_idle(tail);
                 }
                 if moved {
-                    reading.stall = Box::pin(sleep(if whole { tail } else { stall }));
+                    reading.stall.as_mut().reset(Instant::now() + if whole { tail } else { stall });
                 }
                 Ok(State::Read(reading))
             }

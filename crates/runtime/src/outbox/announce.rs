@@ -31,6 +31,10 @@ pub(crate) async fn announce(
     seq: i64,
     at: Timestamp,
 ) -> Result<(), StoreError> {
+    let tells = matches!(events.last(), Some(Event::RunPaused(_) | Event::RunFinished(_)));
+    if !tells || !webhooks::any(tx, of.tenant).await? {
+        return Ok(());
+    }
     let (fact, name, data) = match events.last() {
         Some(Event::RunPaused(paused)) if !of.watched && wants_somebody(paused.reason) => {
             (Fact::Waiting { of: of.trigger }, "run.waiting", waiting(paused))

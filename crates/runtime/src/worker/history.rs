@@ -7,10 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use toolyard_models::ChatTurn;
 use toolyard_protocol::event::RunCreated;
-use toolyard_protocol::message::{Message, Part};
+use toolyard_protocol::message::Part;
 use toolyard_protocol::{Hash, MessageId, TenantId, limits};
 use toolyard_store::compactions::{self, Compaction, Reader};
-use toolyard_store::{StoreError, Tx, blobs, messages};
+use toolyard_store::messages::{self, Said};
+use toolyard_store::{StoreError, Tx, blobs};
 
 use super::turns::{add_message, add_turn, for_model};
 use super::{Stop, Worker};
@@ -38,9 +39,9 @@ impl Past {
 #[derive(Default)]
 struct Read {
     compaction: Option<Compaction>,
-    before: Vec<Message>,
+    before: Vec<Said>,
     /// Messages that the run took.
-    later: Vec<Message>,
+    later: Vec<(MessageId, Said)>,
     /// Values that lie beside the log.
     large: HashMap<Hash, String>,
 }
@@ -63,11 +64,11 @@ impl Worker {
         let past = self.before.get_or_insert_with(|| Past {
             summary: compaction.map(|c| c.summary).filter(|text| !text.is_empty()),
             messages: before
-                .iter()
+                .into_iter()
                 .map(|message| {
-                    let mut turns = Vec::new();
+                    let (seq, mut turns) = (message.seq, Vec::new());
                     add_message(&mut turns, message, me.as_ref());
-                    (message.seq, turns)
+                    (seq, turns)
                 })
                 .collect(),
         });
@@ -101,11 +102,13 @@ impl Worker {
                     read.before = messages::history(tx, &tenant, space, branch, after, to).await?;
                 }
                 for id in &taken {
-                    read.later.extend(messages::get(tx, &tenant, id).await?);
+                    let taken = messages::get(tx, &tenant, id).await?;
+                    read.later.extend(taken.map(|message| (id.clone(), Said::from(message))));
                 }
                 // The newest files first: there is room for so many.
                 let mut room = limits::MODEL_FILES_BYTES;
-                for message in read.later.iter_mut().rev().chain(read.before.iter_mut().rev()) {
+                let later = read.later.iter_mut().map(|(_, message)| message);
+                for message in later.rev().chain(read.before.iter_mut().rev()) {
                     bring_files(tx, &tenant, &mut message.parts, &mut room).await?;
                 }
                 for hash in blobs {

@@ -22,7 +22,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use toolyard_engine::{Effect, EffectId, Input, Run};
 use toolyard_protocol::{ErrorCode, RunId, TenantId, Timestamp, limits};
 use toolyard_store::log::{self, Logged};
@@ -338,10 +337,7 @@ impl Drop for Worker {
 /// The next word of the model, or never.
 async fn next_word(speaking: &mut Option<Speaking>) -> Heard {
     match speaking {
-        Some(speaking) => {
-            let chunks = speaking.stream.next().await;
-            speaking.take(chunks)
-        }
+        Some(speaking) => speaking.hear().await,
         None => std::future::pending().await,
     }
 }

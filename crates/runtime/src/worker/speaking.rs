@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::task::Poll;
 
-use futures::StreamExt;
-use futures::stream::ReadyChunks;
+use futures::future::poll_fn;
+use futures::{FutureExt, StreamExt};
 use toolyard_engine::{Effect, EffectId, Reply, Tools};
 use toolyard_models::{
     Candidate, Chunk, ModelError, ModelRecord, ModelStream, OfferedTool, OutputSchema, Request, Wanted,
@@ -26,9 +27,9 @@ const TOGETHER: usize = 64;
 /// The model's stream and what it said so far.
 pub(super) struct Speaking {
     pub(super) id: EffectId,
-    /// What came together is heard together: one read of the vendor's stream is
-    /// one piece of news.
-    pub(super) stream: ReadyChunks<ModelStream>,
+    stream: ModelStream,
+    /// Heard and not taken yet.
+    heard: Vec<Result<Chunk, ModelError>>,
     draft: Option<Draft>,
     /// Who speaks.
     record: Arc<ModelRecord>,
@@ -60,6 +61,24 @@ pub(super) enum Heard {
     Failed { error: ModelError, said: Option<Reply> },
 }
 
+/// Nothing follows it.
+fn ends(chunk: &Result<Chunk, ModelError>) -> bool {
+    matches!(chunk, Err(_) | Ok(Chunk::Finish { .. }))
+}
+
+/// Lets the tasks that are ready run first.
+async fn give_way() {
+    let mut gave = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut gave, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 impl Speaking {
     fn begin(
         id: EffectId,
@@ -70,8 +89,8 @@ impl Speaking {
     ) -> Self {
         let again = (!others.is_empty()).then(|| request.clone());
         let Candidate { record, model } = candidate;
-        let stream = model.stream(fitted(request, &record)).ready_chunks(TOGETHER);
-        Self { id, stream, draft: Some(draft), record, others, request: again }
+        let stream = model.stream(fitted(request, &record));
+        Self { id, stream, heard: Vec::new(), draft: Some(draft), record, others, request: again }
     }
 
     /// Asks the next model, if nothing was heard of this one and it is busy or
@@ -84,7 +103,7 @@ impl Speaking {
             return false;
         };
         tracing::warn!(model = %self.record.id, next = %next.record.id, %error, "another model takes over");
-        self.stream = next.model.stream(fitted(request, &next.record)).ready_chunks(TOGETHER);
+        self.stream = next.model.stream(fitted(request, &next.record));
         self.record = next.record;
         true
     }
@@ -96,14 +115,42 @@ impl Speaking {
         reply
     }
 
-    pub(super) fn take(&mut self, chunks: Option<Vec<Result<Chunk, ModelError>>>) -> Heard {
+    /// Waits for the next words. What came together is heard together: one read
+    /// of the vendor's stream is one piece of news. Dropped halfway, it loses nothing.
+    pub(super) async fn hear(&mut self) -> Heard {
+        let cut = || Err(ModelError::Cut { detail: Default::default() });
+        if self.heard.is_empty() {
+            let first = self.stream.next().await;
+            self.heard.push(first.unwrap_or_else(cut));
+        }
+        // The first words of a reply are told at once.
+        let lingers = self.draft.as_ref().is_some_and(|draft| !draft.is_silent());
+        let mut gave_way = !lingers;
+        while self.heard.len() < TOGETHER && self.heard.last().is_some_and(|last| !ends(last)) {
+            match self.stream.next().now_or_never() {
+                Some(next) => {
+                    self.heard.push(next.unwrap_or_else(cut));
+                    gave_way = !lingers;
+                }
+                None if gave_way => break,
+                // A connection that has read many pieces hands over one at a time.
+                None => {
+                    give_way().await;
+                    gave_way = true;
+                }
+            }
+        }
+        self.take()
+    }
+
+    fn take(&mut self) -> Heard {
+        let chunks = std::mem::take(&mut self.heard);
         let Some(draft) = &mut self.draft else { return Heard::More };
         if draft.is_silent() {
             failpoint!("model.first_byte");
         }
-        let cut = || vec![Err(ModelError::Cut { detail: Default::default() })];
         let mut end = None;
-        for chunk in chunks.unwrap_or_else(cut) {
+        for chunk in chunks {
             match chunk {
                 Ok(chunk) => end = draft.take(chunk).map(Ok),
                 Err(error) => end = Some(Err(error)),

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use toolyard_engine::{Returned, Step, Turn};
 use toolyard_models::{ChatTurn, PastCall, PastResult};
-use toolyard_protocol::message::{Message, Part, Speaker, text_of};
+use toolyard_protocol::message::{Part, Speaker, text_of};
 use toolyard_protocol::outcome::CANCELED_TEXT;
-use toolyard_protocol::{EntityId, Hash, OutcomeKind, ToolOutcome, limits};
+use toolyard_protocol::{EntityId, Hash, MessageId, OutcomeKind, ToolOutcome, limits};
+use toolyard_store::messages::Said;
 
 /// As much of a large value as the model reads, with a mark where it is cut.
 pub(super) fn for_model(bytes: &[u8]) -> String {
@@ -20,21 +21,21 @@ pub(super) fn for_model(bytes: &[u8]) -> String {
     }
 }
 
-pub(super) fn add_message(turns: &mut Vec<ChatTurn>, message: &Message, me: Option<&EntityId>) {
+pub(super) fn add_message(turns: &mut Vec<ChatTurn>, message: Said, me: Option<&EntityId>) {
     let mine = message.speaker == Speaker::Assistant && message.entity.as_ref() == me;
     match message.speaker {
         Speaker::System => turns.push(ChatTurn::System(text_of(&message.parts))),
-        Speaker::Assistant if mine => add_parts(turns, &message.parts),
+        Speaker::Assistant if mine => add_parts(turns, message.parts),
         // Another agent of the space is somebody who talks to this one.
         Speaker::Assistant | Speaker::User => turns.push(ChatTurn::User {
-            parts: message.parts.clone(),
+            parts: message.parts,
             name: message.entity.as_ref().map(ToString::to_string),
         }),
     }
 }
 
 /// Takes a stored message of this agent apart into replies and results.
-fn add_parts(turns: &mut Vec<ChatTurn>, parts: &[Part]) {
+fn add_parts(turns: &mut Vec<ChatTurn>, parts: Vec<Part>) {
     let mut said: Vec<Part> = Vec::new();
     let mut calls: Vec<PastCall> = Vec::new();
     let mut results: Vec<PastResult> = Vec::new();
@@ -46,19 +47,19 @@ fn add_parts(turns: &mut Vec<ChatTurn>, parts: &[Part]) {
                     flush(turns, &mut said, &mut calls, &mut results);
                 }
                 calls.push(PastCall {
-                    id: call.clone(),
+                    id: call,
                     name: tool.to_string(),
-                    args: args.shown().cloned().unwrap_or_default(),
-                    metadata: metadata.shown().cloned().unwrap_or_default(),
+                    args: args.into_shown().unwrap_or_default(),
+                    metadata: metadata.into_shown().unwrap_or_default(),
                 });
             }
             Part::ToolResult { call, tool, outcome, value, error, .. } => {
-                let whole = ToolOutcome::from_parts(*outcome, value.shown().cloned(), error.shown().cloned());
+                let whole = ToolOutcome::from_parts(outcome, value.into_shown(), error.into_shown());
                 results.push(PastResult {
-                    call: call.clone(),
+                    call,
                     name: tool.to_string(),
                     content: whole.for_model(),
-                    is_error: *outcome != OutcomeKind::Ok,
+                    is_error: outcome != OutcomeKind::Ok,
                 });
             }
             Part::Text { .. }
@@ -70,7 +71,7 @@ fn add_parts(turns: &mut Vec<ChatTurn>, parts: &[Part]) {
                 if !calls.is_empty() {
                     flush(turns, &mut said, &mut calls, &mut results);
                 }
-                said.push(part.clone());
+                said.push(part);
             }
         }
     }
@@ -110,13 +111,13 @@ fn open_result(call: &PastCall) -> PastResult {
 pub(super) fn add_turn(
     turns: &mut Vec<ChatTurn>,
     turn: &Arc<Turn>,
-    later: &[Message],
+    later: &[(MessageId, Said)],
     large: &HashMap<Hash, String>,
     me: Option<&EntityId>,
 ) {
     for id in &turn.taken {
-        if let Some(message) = later.iter().find(|m| m.id == *id) {
-            add_message(turns, message, me);
+        if let Some((_, message)) = later.iter().find(|(taken, _)| taken == id) {
+            add_message(turns, message.clone(), me);
         }
     }
     turn.steps.iter().for_each(|step| add_step(turns, step, large));

@@ -45,6 +45,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
                 }
             }
         }))
+        // Without it every request builds its route and the layers around it anew.
+        .with_state(())
 }
 
 /// One request, from its arrival to the head of its answer.
@@ -54,7 +56,8 @@ async fn answer(route: Arc<Route>, name: &'static str, app: Arc<App>, request: R
     let method = route.method.clone();
     let path = route.path;
     let span = tracing::info_span!("request", id, route = name);
-    let work = async move { dispatch(&route, name, app, request).await };
+    // On the heap at once: what lies around it is moved several times.
+    let work = Box::pin(async move { dispatch(&route, name, app, request).await });
     // A panic in one request is that request's trouble only.
     let done = AssertUnwindSafe(work.instrument(span.clone())).catch_unwind().await;
     let _entered = span.enter();

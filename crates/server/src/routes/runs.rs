@@ -169,13 +169,13 @@ pub(super) async fn stream(call: Call) -> Result<Response, Refusal> {
         return Ok(answer::nothing());
     }
     let source = Source::Run { run: row.id.clone(), space: row.space.clone() };
-    Ok(sse::open(call, source, from))
+    Ok(sse::open(call, source, from).await)
 }
 
 pub(super) async fn stream_space(call: Call) -> Result<Response, Refusal> {
     let from = sse::cursor(&call)?;
     let source = Source::Space(call.space()?.0.id.clone());
-    Ok(sse::open(call, source, from))
+    Ok(sse::open(call, source, from).await)
 }
 
 pub(super) async fn cancel(call: Call) -> Result<Response, Refusal> {

@@ -32,9 +32,10 @@ const BACKLOG_BYTES: usize = 256 << 10;
 /// A comment now and then keeps proxies from closing an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Answers a request with a stream from a position.
-pub(crate) fn open(call: Call, source: Source, from: i64) -> Response {
-    let (send, frames) = outlet::channel(BACKLOG, BACKLOG_BYTES);
+/// Answers a request with a stream from a position. The head travels with the
+/// first frames.
+pub(crate) async fn open(call: Call, source: Source, from: i64) -> Response {
+    let (send, mut frames) = outlet::channel(BACKLOG, BACKLOG_BYTES);
     let tasks = call.app.tasks.clone();
     let counted = meter::Reader::enter();
     let reader = Reader::new(call, source, from, send);
@@ -42,9 +43,13 @@ pub(crate) fn open(call: Call, source: Source, from: i64) -> Response {
         reader.run().await;
         drop(counted);
     });
-    let body = futures::stream::unfold(frames, |mut frames| async move {
-        let bytes = frames.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(bytes), frames))
+    let first = frames.next().await;
+    let body = futures::stream::unfold((first, frames), |(first, mut frames)| async move {
+        let bytes = match first {
+            Some(bytes) => bytes,
+            None => frames.next().await?,
+        };
+        Some((Ok::<_, std::convert::Infallible>(bytes), (None, frames)))
     });
     let mut response = Body::from_stream(body).into_response();
     let headers = response.headers_mut();

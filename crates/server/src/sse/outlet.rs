@@ -26,11 +26,22 @@ pub(super) fn channel(frames: usize, bytes: usize) -> (Outlet, Inlet) {
 }
 
 impl Outlet {
+    fn weight(&self, bytes: &Bytes) -> u32 {
+        u32::try_from(bytes.len().min(self.most)).unwrap_or(u32::MAX)
+    }
+
+    /// Sends if there is room now, else gives the bytes back.
+    pub(super) fn try_send(&self, bytes: Bytes) -> Result<(), Bytes> {
+        let Ok(room) = self.room.clone().try_acquire_many_owned(self.weight(&bytes)) else {
+            return Err(bytes);
+        };
+        self.frames.try_send((bytes, room)).map_err(|unsent| unsent.into_inner().0)
+    }
+
     /// Waits for room. A frame larger than all of it goes alone.
     pub(super) async fn send(&self, bytes: Bytes) -> Result<(), Left> {
-        let weight = u32::try_from(bytes.len().min(self.most)).unwrap_or(u32::MAX);
         let room = tokio::select! {
-            room = self.room.clone().acquire_many_owned(weight) => room.map_err(|_| Left)?,
+            room = self.room.clone().acquire_many_owned(self.weight(&bytes)) => room.map_err(|_| Left)?,
             () = self.frames.closed() => return Err(Left),
         };
         self.frames.send((bytes, room)).await.map_err(|_| Left)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
@@ -38,6 +38,8 @@ const RECHECK: Duration = Duration::from_secs(15);
 const LAG_WINDOW: Duration = Duration::from_secs(30);
 /// Pieces sent before the log is looked at again.
 const PIECES: usize = 64;
+/// A page that is larger is sent in several pieces.
+const PAGE_BYTES: usize = 16 << 10;
 /// Waits before the log is read again after the database failed.
 const REST: Duration = Duration::from_millis(250);
 
@@ -68,11 +70,13 @@ pub(super) struct Reader {
     checked: Instant,
     /// When something was last sent.
     spoken: Instant,
-    send: Outlet,
+    /// Written and not sent yet.
+    frames: BytesMut,
+    outlet: Outlet,
 }
 
 impl Reader {
-    pub(super) fn new(call: Call, source: Source, cursor: i64, send: Outlet) -> Self {
+    pub(super) fn new(call: Call, source: Source, cursor: i64, outlet: Outlet) -> Self {
         let viewer = match call.sight {
             Sight::Space(_, viewer) | Sight::Run(_, viewer) => viewer,
             // Without a seat nothing is seen: a member route always has one.
@@ -91,7 +95,8 @@ impl Reader {
             finished: false,
             checked: Instant::now(),
             spoken: Instant::now(),
-            send,
+            frames: BytesMut::new(),
+            outlet,
         }
     }
 
@@ -118,7 +123,7 @@ impl Reader {
 
     async fn follow_all(&mut self) -> Result<(), End> {
         // Browsers come back after this many milliseconds.
-        self.say(Bytes::from_static(b"retry: 1000\n\n")).await?;
+        self.write("retry: 1000\n\n");
         let mut lagged: Option<Instant> = None;
         let mut joined = self.source.join(&self.app.store);
         self.check_cursor().await?;
@@ -160,7 +165,8 @@ impl Reader {
         let reset = self.patiently(|| source.reset(&store, &tenant, &viewer)).await?;
         let (frame, at) = reset.ok_or(End::Done)?;
         self.cursor = at;
-        self.say(Bytes::from(frame.encode())).await
+        self.write(frame.as_str());
+        self.send().await
     }
 
     /// Sends all that the log has after the cursor.
@@ -175,7 +181,10 @@ impl Reader {
                 self.cursor = item.pos();
                 let frame = self.source.frame(&item, &self.viewer);
                 if let Some(frame) = frame {
-                    self.say(Bytes::from(frame.encode())).await?;
+                    self.write(frame.as_str());
+                }
+                if self.frames.len() >= PAGE_BYTES {
+                    self.send().await?;
                 }
                 if let Item::Event { run, event, .. } = &item {
                     self.steps.logged(run, event);
@@ -183,6 +192,7 @@ impl Reader {
                     self.finished |= ends && matches!(self.source, Source::Run { .. });
                 }
             }
+            self.send().await?;
             if !more {
                 return Ok(());
             }
@@ -199,16 +209,15 @@ impl Reader {
         }
         let Some(commit) = commit.filter(|commit| commit.after == self.cursor) else { return Ok(false) };
         self.upkeep().await?;
-        let mut frames = BytesMut::new();
         for event in commit.events.iter() {
             self.cursor += 1;
             if let Some(frame) = native::frame(&run, self.cursor, commit.at, event, &self.viewer) {
-                frames.extend_from_slice(frame.as_str().as_bytes());
+                self.write(frame.as_str());
             }
             self.steps.logged(&run, event);
             self.finished |= matches!(event, Event::RunFinished(_));
         }
-        self.say_all(&mut frames).await?;
+        self.send().await?;
         Ok(true)
     }
 
@@ -223,7 +232,8 @@ impl Reader {
             }
             if self.steps.join(&so_far) {
                 let frame = self.source.so_far_frame(&so_far, &self.viewer);
-                self.say(Bytes::from(frame.encode())).await?;
+                self.write(frame.as_str());
+                self.send().await?;
             }
         }
         Ok(())
@@ -269,7 +279,7 @@ impl Reader {
             tokio::select! {
                 biased;
                 () = self.app.shutdown.cancelled() => return Err(End::Done),
-                () = self.send.closed() => return Err(End::Done),
+                () = self.outlet.closed() => return Err(End::Done),
                 // Pieces before commits: the end of a step that is all here is
                 // shown as pieces. A few at a time, so that commits are heard.
                 heard = joined.deltas.recv() => match heard {
@@ -308,18 +318,17 @@ impl Reader {
     /// Sends the pieces that are next, in one write. False if something before
     /// them is missing.
     async fn pieces(&mut self, deltas: &[Delta], news: &mut watch::Receiver<News>) -> Result<bool, End> {
-        let mut frames = BytesMut::new();
         for delta in deltas {
             match self.steps.judge(delta) {
                 Verdict::Skip => continue,
                 Verdict::Gap => {
-                    self.say_all(&mut frames).await?;
+                    self.send().await?;
                     return Ok(false);
                 }
                 // The reply before it is committed. This node's own commits are told
                 // before the next step speaks; those of others may be late.
                 Verdict::First => {
-                    self.say_all(&mut frames).await?;
+                    self.send().await?;
                     let told = self.commit(news).await?;
                     if !told || !self.app.store.is_sqlite() {
                         self.page().await?;
@@ -332,15 +341,16 @@ impl Reader {
             }
             let written = self.steps.sent(delta);
             if let Some(frame) = self.source.delta_frame(delta, &self.viewer, written) {
-                frames.extend_from_slice(frame.as_str().as_bytes());
+                self.write(frame.as_str());
             }
         }
-        self.say_all(&mut frames).await?;
+        self.send().await?;
         Ok(true)
     }
 
-    async fn say_all(&mut self, frames: &mut BytesMut) -> Result<(), End> {
-        if frames.is_empty() { Ok(()) } else { self.say(frames.split().freeze()).await }
+    /// Adds to what is sent next.
+    fn write(&mut self, frame: &str) {
+        self.frames.extend_from_slice(frame.as_bytes());
     }
 
     /// What falls due with time. Asked before every page and not by a timer:
@@ -351,7 +361,8 @@ impl Reader {
             self.recheck().await?;
         }
         if self.spoken.elapsed() >= KEEP_ALIVE {
-            self.say(Bytes::from_static(b": keep-alive\n\n")).await?;
+            self.write(": keep-alive\n\n");
+            self.send().await?;
         }
         Ok(())
     }
@@ -385,11 +396,15 @@ impl Reader {
         }
     }
 
-    /// Puts a frame into the stream. A full one waits for its client, for a while.
-    async fn say(&mut self, bytes: Bytes) -> Result<(), End> {
+    /// Puts what is written into the stream. A full one waits for its client, for a while.
+    async fn send(&mut self) -> Result<(), End> {
+        if self.frames.is_empty() {
+            return Ok(());
+        }
         self.spoken = Instant::now();
+        let Err(bytes) = self.outlet.try_send(self.frames.split().freeze()) else { return Ok(()) };
         let patience = Duration::from_secs(self.app.config.limits.reader_seconds);
-        match tokio::time::timeout(patience, self.send.send(bytes)).await {
+        match tokio::time::timeout(patience, self.outlet.send(bytes)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(End::Done),
             Err(_) => Err(End::Slow),
@@ -414,7 +429,7 @@ impl Reader {
             tokio::select! {
                 () = tokio::time::sleep(REST) => {}
                 () = self.app.shutdown.cancelled() => return Err(End::Done),
-                () = self.send.closed() => return Err(End::Done),
+                () = self.outlet.closed() => return Err(End::Done),
             }
         }
     }

@@ -172,9 +172,12 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
     // Plans never depend on bound values. Without this SQLite compiles a cached
     // statement anew whenever a LIMIT or a bound differs from the last one.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed(path))?;
-    // FULL: an acknowledged event survives a power cut.
-    conn.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;")
-        .map_err(failed(path))?;
+    // FULL: an acknowledged event survives a power cut. A longer log (16 MB) before
+    // its pages are carried home: the same page is then carried less often.
+    conn.execute_batch(
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4000;",
+    )
+    .map_err(failed(path))?;
     Ok(conn)
 }
 

@@ -45,7 +45,7 @@ pub(crate) async fn events_and_messages_share_one_row_of_positions(home: &Home) 
     let logged: Vec<_> = events.into_iter().map(|e| e.logged).collect();
     assert_eq!(logged, line.log().await);
     assert_eq!(page, [first.clone(), second.clone()]);
-    assert_eq!(history, [first, second]);
+    assert_eq!(history, [first.into(), second.into()]);
     assert_eq!(last, 5);
 }
 
