@@ -131,6 +131,9 @@ pub enum FinishReason {
     MaxSteps,
     /// Stopped by a cancel or an interrupt.
     Stopped,
+    /// The vendor rests in the middle of work of its own and goes on when it is
+    /// asked again.
+    Paused,
     Other,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toolyard_protocol::event::{MessageTaken, ModelReplied, ResultAmended, RunCreated, ToolReturned};
 use toolyard_protocol::outcome::OutcomeKind;
-use toolyard_protocol::run::Usage;
+use toolyard_protocol::run::{FinishReason, Usage};
 use toolyard_protocol::{CallId, Event, MessageId, ToolOutcome};
 
 use super::{QueuedMessage, Run};
@@ -98,7 +98,7 @@ impl Run {
     }
 
     fn on_replied(&mut self, e: &ModelReplied) {
-        let State::Thinking { step, .. } = self.state else {
+        let State::Thinking { step, tools, .. } = self.state else {
             return;
         };
         if step != e.step {
@@ -107,7 +107,9 @@ impl Run {
         add(&mut self.usage, &e.usage);
         self.spend(e.cost);
         self.replies = self.replies.saturating_add(1);
-        if !e.calls.is_empty() {
+        // The last step is over when it is over: nobody is asked to go on.
+        let paused = e.finish == FinishReason::Paused && e.calls.is_empty() && tools == Tools::On;
+        if !e.calls.is_empty() || paused {
             self.steps_in_turn = self.steps_in_turn.saturating_add(1);
         }
         if let Some(turn) = self.turns.last_mut() {
@@ -115,6 +117,9 @@ impl Run {
         }
         let calls = Calls::new(e.calls.iter().map(Call::proposed).collect());
         self.state = State::Acting { step, calls };
+        if paused {
+            self.think();
+        }
     }
 
     /// The first end of a call counts; a second one changes nothing.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolyard_engine::facts;
-use toolyard_engine::{Effect, Input, Note, State, Tools};
+use toolyard_engine::{Effect, Input, Note, Reply, State, Tools};
 use toolyard_protocol::event::{PluginStateSaved, ReplyAmended, ResultAmended, ToolsetReplaced};
 use toolyard_protocol::limits::RunLimits;
 use toolyard_protocol::message::Part;
@@ -71,6 +71,23 @@ fn spec_18_five_steps_with_tools_are_followed_by_one_without_and_its_calls_are_d
     assert_eq!(kinds(&events), ["ModelReplied", "RunFinished"]);
     let Event::ModelReplied(last) = &events[0] else { panic!("a reply") };
     assert_eq!((last.calls.len(), last.finish, last.partial), (0, FinishReason::MaxSteps, false));
+    assert_eq!(story.finished().status, RunEnd::Completed);
+}
+
+/// A vendor that rests in the middle of its own search is asked to go on, as
+/// often as there are steps, and the run does not end half-way.
+#[test]
+fn u14_a_reply_that_the_vendor_paused_is_followed_by_another_step() {
+    let mut story = Story::started_with(RunLimits { max_steps: 2, ..RunLimits::default() });
+    let paused = || Input::ModelReplied {
+        reply: Reply { finish: FinishReason::Paused, ..reply("so far") },
+        calls: vec![],
+    };
+    for (step, tools) in [(2, Tools::On), (3, Tools::Off)] {
+        assert_eq!(kinds(&story.tell(paused())), ["ModelReplied"]);
+        assert_eq!(story.run.due(), [Effect::CallModel { step, attempt: 1, tools }]);
+    }
+    assert_eq!(kinds(&story.tell(paused())), ["ModelReplied", "RunFinished"]);
     assert_eq!(story.finished().status, RunEnd::Completed);
 }
 

@@ -90,7 +90,7 @@ pub(super) fn finish_reason(vendor: &str) -> FinishReason {
         "tool_use" => FinishReason::ToolCalls,
         "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
         "refusal" => FinishReason::ContentFilter,
-        // `pause_turn` too: the vendor would go on if it were asked again.
+        "pause_turn" => FinishReason::Paused,
         _ => FinishReason::Other,
     }
 }

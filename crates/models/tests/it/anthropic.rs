@@ -114,7 +114,7 @@ fn every_stop_reason_has_its_meaning() {
         ("max_tokens", FinishReason::Length),
         ("model_context_window_exceeded", FinishReason::Length),
         ("refusal", FinishReason::ContentFilter),
-        ("pause_turn", FinishReason::Other),
+        ("pause_turn", FinishReason::Paused),
         ("brand_new", FinishReason::Other),
     ];
     for (vendor, meaning) in expected {

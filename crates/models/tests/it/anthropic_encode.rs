@@ -85,7 +85,7 @@ fn kept(fixture: usize) -> ChatTurn {
 }
 
 #[test]
-fn c4_a_whole_conversation_is_encoded_in_order() {
+fn l23_a_whole_conversation_is_encoded_in_order() {
     let request = Request {
         model: "claude-sonnet-4-5".into(),
         system: Some("Be brief.".into()),
@@ -156,7 +156,7 @@ fn a_plain_request_has_no_field_too_many() {
 }
 
 #[test]
-fn c5_thinking_goes_back_unchanged_and_in_order() {
+fn u14_thinking_goes_back_unchanged_and_in_order() {
     let turns = vec![ChatTurn::user("Weather?"), kept(1)];
     let content = body(Request { turns, ..Request::default() })["messages"][1]["content"].clone();
     let kinds: Vec<&str> = content.as_array().unwrap().iter().filter_map(|b| b["type"].as_str()).collect();
@@ -170,7 +170,7 @@ fn c5_thinking_goes_back_unchanged_and_in_order() {
 }
 
 #[test]
-fn c5_thinking_of_others_and_thinking_without_a_signature_stay_here() {
+fn u14_thinking_of_others_and_thinking_without_a_signature_stay_here() {
     let foreign = json!({ "openai-responses": { "encrypted_content": "x" } });
     let parts = vec![
         Part::Reasoning { text: "cut".into(), metadata: Guarded::Hidden },
@@ -185,7 +185,7 @@ fn c5_thinking_of_others_and_thinking_without_a_signature_stay_here() {
 }
 
 #[test]
-fn c5_searches_and_citations_go_back_at_their_places() {
+fn u14_searches_and_citations_go_back_at_their_places() {
     let turns = vec![ChatTurn::user("Rust?"), kept(2), ChatTurn::user("And?")];
     let content = body(Request { turns, ..Request::default() })["messages"][1]["content"].clone();
     let content = content.as_array().unwrap();
@@ -213,7 +213,7 @@ fn c5_searches_and_citations_go_back_at_their_places() {
 }
 
 #[test]
-fn c5_calls_keep_their_places_between_words() {
+fn u14_calls_keep_their_places_between_words() {
     let turns = vec![ChatTurn::user("go"), kept(3)];
     let content = body(Request { turns, ..Request::default() })["messages"][1]["content"].clone();
     let kinds: Vec<&str> = content.as_array().unwrap().iter().filter_map(|b| b["type"].as_str()).collect();
@@ -308,7 +308,7 @@ fn thinking_is_asked_for_as_the_model_takes_it() {
 }
 
 #[test]
-fn c5_a_model_that_takes_over_in_the_middle_of_calls_does_not_think() {
+fn u14_a_model_that_takes_over_in_the_middle_of_calls_does_not_think() {
     let foreign =
         ChatTurn::Assistant { parts: vec![Part::text("Hm.")], calls: vec![call("call_1", "f", json!({}))] };
     let results = ChatTurn::ToolResults(vec![result("call_1", "1", false)]);

@@ -30,7 +30,7 @@ fn text(text: &str) -> Value {
 }
 
 #[test]
-fn c5_a_whole_conversation_is_encoded_in_order() {
+fn l23_a_whole_conversation_is_encoded_in_order() {
     let signed = json!({ "bedrock": { "signature": "s1" }, "anthropic": { "signature": "other" } });
     let foreign = json!({ "anthropic": { "signature": "other" } });
     let search =

@@ -97,7 +97,7 @@ fn s6_u17_u19_replies_of_the_vendors_own_types_are_read_as_they_are_meant() {
 }
 
 #[test]
-fn c5_a_signed_thought_goes_back_to_its_own_vendor_and_to_no_other() {
+fn u14_a_signed_thought_goes_back_to_its_own_vendor_and_to_no_other() {
     const SIGNATURE: &str = "c2lnbmF0dXJlLTE=";
     for speaker in VENDORS {
         for vendor in VENDORS {
@@ -204,7 +204,7 @@ fn judge(python: &Path, cases: &[Value]) -> BTreeMap<String, Option<String>> {
 }
 
 #[test]
-fn c4_c5_h4_the_vendors_own_types_accept_our_requests() {
+fn c22_l23_h4_the_vendors_own_types_accept_our_requests() {
     let Some(python) = python() else { return };
     let mut cases = Vec::new();
     for vendor in VENDORS {

@@ -79,7 +79,7 @@ impl Worker {
         let keep = context.keep_last.unwrap_or(limits::KEEP_LAST);
         let own = size - fixed - self.past_tokens();
         if let Some((up_to, old)) = self.older_part(most.saturating_sub(fixed + own), keep) {
-            match self.compact(candidate, context.when_full, up_to, old, most).await? {
+            match self.compact((candidate, others), context.when_full, up_to, old, most).await? {
                 Compacted::Logged | Compacted::Stopped => return Ok(Fitted::Again),
                 // For this call only: the next one asks for the summary again.
                 Compacted::Failed => {
@@ -126,22 +126,29 @@ impl Worker {
 
     async fn compact(
         &mut self,
-        candidate: &Candidate,
+        (first, others): (&Candidate, &VecDeque<Candidate>),
         when_full: WhenFull,
         up_to: i64,
         old: String,
         most: u64,
     ) -> Result<Compacted, Stop> {
+        let (mut candidate, mut others) = (first, others.iter());
         let (summary, usage) = match when_full {
-            WhenFull::Summarize => match self.summary(candidate, &old, most).await? {
-                None => return Ok(Compacted::Stopped),
-                Some(Ok((summary, usage))) if !summary.is_empty() => (summary, usage),
-                Some(told) => {
+            WhenFull::Summarize => loop {
+                let error = match self.summary(candidate, &old, most).await? {
+                    None => return Ok(Compacted::Stopped),
+                    Some(Ok((summary, usage))) if !summary.is_empty() => break (summary, usage),
+                    Some(told) => told.err(),
+                };
+                let next = others.next().filter(|_| error.as_ref().is_some_and(ModelError::falls_back));
+                let error = error.map(|e| e.to_string()).unwrap_or_default();
+                let Some(next) = next else {
                     // A summary that failed must not take the place of what was said.
-                    let error = told.err().map(|e| e.to_string()).unwrap_or_default();
                     tracing::warn!(run = %self.id, error, "the conversation could not be summarized");
                     return Ok(Compacted::Failed);
-                }
+                };
+                tracing::warn!(model = %candidate.record.id, next = %next.record.id, error, "another model summarizes");
+                candidate = next;
             },
             WhenFull::Drop | WhenFull::Error => (String::new(), Usage::default()),
         };

@@ -107,7 +107,12 @@ impl Draft {
                 self.close_part();
                 self.parts.push(Part::Opaque { value: Guarded::Shown(value) });
             }
-            Chunk::Metadata { value } => self.metadata = Some(value),
+            Chunk::Metadata { value } => {
+                if let Some(tools) = value.get("toolsLeftOut") {
+                    tracing::warn!(run = %self.audience.run, %tools, "the vendor cannot take some tools: they are not offered");
+                }
+                self.metadata = Some(value);
+            }
             Chunk::Usage { usage } => self.usage = usage,
             Chunk::Finish { reason } => {
                 self.close_part();

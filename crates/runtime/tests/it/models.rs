@@ -266,6 +266,23 @@ async fn a_failed_summary_loses_nothing() {
     assert!(compacted(&yard.events(&run).await).is_empty());
 }
 
+/// The model that takes over a conversation takes over its summaries too.
+#[tokio::test]
+async fn another_model_summarizes_when_the_first_is_out_of_order() {
+    let one = Upstream::answer(|seen: &Seen| {
+        let asks = all_text(seen).contains("memory of a conversation");
+        if asks { Reply::refusal(503, "out of order") } else { said("Go on.") }
+    })
+    .await
+    .unwrap();
+    let two = attentive().await;
+    let yard = Yard::with_registry(talkative("summarize"), registry(&one, &two)).await;
+    talk(&yard, 6).await;
+    let last = all_text(one.requests().last().unwrap());
+    assert!(last.contains("They spoke of boats."), "{last}");
+    assert!(two.requests().iter().all(|s| all_text(s).contains("memory of a conversation")));
+}
+
 /// A budget in dollars never runs on a model without a price.
 #[tokio::test]
 async fn a_budget_in_dollars_needs_a_price() {

@@ -178,7 +178,7 @@ export type FileId = string;
 /**
  * Why the model stopped talking.
  */
-export type FinishReason = "stop" | "tool-calls" | "length" | "content-filter" | "max-steps" | "stopped" | "other";
+export type FinishReason = "stop" | "tool-calls" | "length" | "content-filter" | "max-steps" | "stopped" | "paused" | "other";
 
 /**
  * A content hash.
