@@ -30,6 +30,8 @@ codes! {
     InvalidJson = "invalid_json", 400;
     MissingField = "missing_field", 400;
     InvalidConfig = "invalid_config", 400;
+    /// Tools that a request brings are not well defined, or are too many.
+    InvalidToolDefinitions = "invalid_tool_definitions", 400;
     InvalidCursor = "invalid_cursor", 400;
     Unauthorized = "unauthorized", 401;
     Forbidden = "forbidden", 403;

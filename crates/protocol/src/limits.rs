@@ -6,6 +6,16 @@ use ts_rs::TS;
 
 /// Longest tool name.
 pub const TOOL_NAME: usize = 64;
+/// Bytes of a tool's version.
+pub const TOOL_VERSION: usize = 64;
+/// Bytes of the advice that stands beside a deprecated tool.
+pub const TOOL_ADVICE: usize = 256;
+/// Bytes of a tool's category and of its service's id.
+pub const TOOL_LABEL: usize = 64;
+/// Tools that one request with a public key brings, unless configured.
+pub const PUBLIC_TOOLS: usize = 10;
+/// Tools that one request with a secret key brings, unless configured.
+pub const SECRET_TOOLS: usize = 128;
 /// Longest agent name.
 pub const AGENT_NAME: usize = 64;
 /// Bytes of a body on routes without a limit of their own.

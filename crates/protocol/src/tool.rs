@@ -113,6 +113,12 @@ pub struct ToolSpec {
     pub deprecated: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
+    /// The version of its contract, as its owner counts (row L29).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// A request brought it, under this name; it is not the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brought: Option<ToolName>,
 }
 
 impl ToolSpec {
@@ -133,8 +139,9 @@ impl ToolSpec {
         };
         let mut seen =
             serde_json::json!([self.name, self.description, self.input_schema, self.place, self.service_id]);
-        if let (Some(pin), Some(seen)) = (pin, seen.as_array_mut()) {
-            seen.push(serde_json::json!(pin));
+        if let Some(seen) = seen.as_array_mut() {
+            seen.extend(pin.map(|pin| serde_json::json!(pin)));
+            seen.extend(self.version.as_ref().map(|version| serde_json::json!({ "version": version })));
         }
         Hash::of_json(&seen)
     }

@@ -138,10 +138,25 @@ pub(crate) fn load_tools(set: Toolset) -> Result<LoadedTools, String> {
     Ok(LoadedTools { hash: set.hash(), set, schemas, offered })
 }
 
+/// A toolset and more tools, whose schemas are compiled already.
+pub(crate) fn extend_tools(base: &LoadedTools, more: Vec<(ToolSpec, ToolSchema)>) -> LoadedTools {
+    let (mut set, mut schemas, mut seen) = (base.set.clone(), base.schemas.clone(), base.offered.clone());
+    for (spec, schema) in more {
+        seen.push(offered(&spec));
+        schemas.insert(spec.name.clone(), schema);
+        set.0.push(spec);
+    }
+    LoadedTools { hash: set.hash(), set, schemas, offered: seen }
+}
+
 fn offered(tool: &ToolSpec) -> OfferedTool {
     OfferedTool {
         name: tool.name.to_string(),
-        description: tool.description.clone(),
+        description: match tool.deprecated.as_deref() {
+            None => tool.description.clone(),
+            Some("") => format!("{} (Deprecated.)", tool.description),
+            Some(advice) => format!("{} (Deprecated: {advice})", tool.description),
+        },
         schema: tool.input_schema.clone(),
     }
 }

@@ -8,6 +8,7 @@
 mod agents;
 mod blob;
 mod child;
+mod client_tools;
 mod command;
 mod create;
 mod facts;
@@ -27,13 +28,14 @@ mod tasks;
 mod worker;
 
 pub use agents::{LoadedAgent, check_agent, check_secret_fields};
+pub use client_tools::BroughtTools;
 pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Respond, Triggered};
 pub use create::{CreatedRun, check_model};
 pub use facts::{AnswerIn, Caller, Remember, ResultIn, Submitted};
 pub use outbox::{Delivery, Retry};
 pub use refused::{Refused, store_error};
 pub use runtime::Runtime;
-pub use settings::Settings;
+pub use settings::{ClientToolRules, Settings};
 pub use tasks::Tasks;
 // What callers of this crate also need, so that they know no deeper crate.
 pub use toolyard_engine::facts::Answer;
@@ -42,6 +44,7 @@ pub use toolyard_models::{
     BadProvider, BadRegistry, ModelError, ModelRecord, Price, ProviderKind, ProviderSettings, Providers,
     Registry, Wanted,
 };
+pub use toolyard_schema::{NameRule, tool_name_of};
 pub use toolyard_tools::knowledge::{Embedder, Form, text_of};
 pub use toolyard_tools::sealer::{Closed, Purpose, Sealer};
 pub use toolyard_tools::secrets::{NoSecret, Secrets};

@@ -10,6 +10,7 @@ use toolyard_models::Registry;
 use toolyard_protocol::event::{Event, RunFinished, Undecodable};
 use toolyard_protocol::run::{RunEnd, RunStatus};
 use toolyard_protocol::{ErrorCode, Guarded, RunId, TenantId, limits};
+use toolyard_schema::Schemas;
 use toolyard_store::log::{self, Append};
 use toolyard_store::runs::{self, After, Claimed, GaveUp, Owner};
 use toolyard_store::{Commit, Store, StoreError, Watch, nodes};
@@ -36,6 +37,8 @@ pub struct Runtime {
     pub(crate) settings: Settings,
     pub(crate) owner: Owner,
     pub(crate) agents: Agents,
+    /// Compiled schemas of tools that requests bring.
+    pub(crate) schemas: Schemas,
     pub(crate) slots: Slots,
     tasks: Tasks,
     /// The heartbeat beats until the last worker has ended.
@@ -96,6 +99,7 @@ impl Runtime {
             settings,
             owner,
             agents: Agents::new(),
+            schemas: Schemas::new(),
             tasks: Tasks::default(),
             heart: Tasks::default(),
             active: Mutex::default(),

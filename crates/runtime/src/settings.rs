@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use toolyard_protocol::NodeId;
-use toolyard_protocol::limits::RunLimits;
+use toolyard_protocol::agent::OnConflict;
+use toolyard_protocol::limits::{self, RunLimits};
 use toolyard_protocol::risk::Risk;
 
 #[derive(Debug, Clone)]
@@ -22,6 +23,28 @@ pub struct Settings {
     pub embedding: Option<(String, String)>,
     /// Bounds of every run; an agent may only lower its steps.
     pub limits: RunLimits,
+    pub client_tools: ClientToolRules,
+}
+
+/// What tools that requests bring are held to.
+#[derive(Debug, Clone)]
+pub struct ClientToolRules {
+    /// Tools in one request with a public key.
+    pub public: usize,
+    /// Tools in one request with a secret key.
+    pub secret: usize,
+    /// For agents that do not say.
+    pub on_conflict: OnConflict,
+}
+
+impl Default for ClientToolRules {
+    fn default() -> Self {
+        Self {
+            public: limits::PUBLIC_TOOLS,
+            secret: limits::SECRET_TOOLS,
+            on_conflict: OnConflict::default(),
+        }
+    }
 }
 
 impl Settings {
@@ -34,6 +57,7 @@ impl Settings {
             ask_from: Risk::High,
             embedding: None,
             limits: RunLimits::default(),
+            client_tools: ClientToolRules::default(),
         }
     }
 }

@@ -53,7 +53,7 @@ impl Schemas {
             .map_err(Arc::unwrap_or_clone)
     }
 
-    /// Like [`crate::validate_definitions`], with the compiled schema of each tool.
+    /// Like [`crate::validate_tool_definitions`], with the compiled schema of each tool.
     ///
     /// # Errors
     /// Every problem found, in the order of the tools.

@@ -4,12 +4,14 @@
 //! `{type: "function", function: {…}}`. All are accepted everywhere; the surface that echoes a
 //! definition knows which one it speaks.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::SchemaError;
 use crate::limits::{Limits, Source};
 use crate::measure::measure_schema;
 use crate::name::NameRule;
+use crate::options::{BadOption, ToolOptions};
 use crate::text::{find_hidden, shorten};
 
 /// Characters of a description in a request.
@@ -19,12 +21,15 @@ const MAX_REQUEST_DESCRIPTION: usize = 1024;
 const MAX_TRUSTED_DESCRIPTION: usize = 4096;
 
 /// A tool as its owner describes it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolDefinition {
     pub name: String,
     pub description: String,
     /// The input schema as given, annotations included: this is what a model is shown.
+    #[serde(rename = "parameters")]
     pub schema: Value,
+    #[serde(flatten)]
+    pub options: ToolOptions,
 }
 
 /// What is wrong with one definition.
@@ -52,6 +57,8 @@ pub enum ToolProblem {
     #[error("has both `parameters` and `inputSchema`")]
     SchemaTwice,
     #[error(transparent)]
+    Option(#[from] BadOption),
+    #[error(transparent)]
     Schema(#[from] SchemaError),
 }
 
@@ -70,7 +77,27 @@ impl ToolProblem {
             Self::HiddenCharacter { .. } => "tool_hidden_character",
             Self::SchemaMissing => "tool_schema_missing",
             Self::SchemaTwice => "tool_schema_twice",
+            Self::Option(_) => "tool_option_invalid",
             Self::Schema(error) => error.code(),
+        }
+    }
+
+    /// The number of the limit that was crossed, if it was one.
+    #[must_use]
+    pub const fn limit(&self) -> Option<u64> {
+        match self {
+            Self::DescriptionTooLong { limit, .. } => Some(*limit as u64),
+            Self::Option(bad) => bad.limit(),
+            Self::Schema(error) => error.limit(),
+            Self::NotAnObject
+            | Self::WrapperType
+            | Self::NameMissing
+            | Self::NameInvalid { .. }
+            | Self::DescriptionMissing
+            | Self::DescriptionType
+            | Self::HiddenCharacter { .. }
+            | Self::SchemaMissing
+            | Self::SchemaTwice => None,
         }
     }
 }
@@ -88,14 +115,31 @@ impl ToolDefinition {
             name: name(fields, names)?,
             description: description(fields, limits)?,
             schema: schema(fields, limits)?,
+            options: ToolOptions::parse(fields)?,
+        })
+    }
+
+    /// What its owner should hear although the tool is taken (row L30).
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let advice = self.options.deprecated.as_deref()?;
+        let name = &self.name;
+        Some(match advice {
+            "" => format!("Tool {name} is deprecated"),
+            advice => format!("Tool {name} is deprecated: {advice}"),
         })
     }
 }
 
 /// The name a broken definition seems to have, for the message about it.
 pub(crate) fn claimed_name(value: &Value) -> Option<String> {
-    let name = unwrap(value).ok()?.get("name")?.as_str()?;
-    Some(shorten(name, crate::name::MAX_NAME))
+    tool_name_of(value).map(|name| shorten(name, crate::name::MAX_NAME))
+}
+
+/// The name in a definition of any shape, unchecked: for selections that come before the check.
+#[must_use]
+pub fn tool_name_of(definition: &Value) -> Option<&str> {
+    unwrap(definition).ok()?.get("name")?.as_str()
 }
 
 fn unwrap(value: &Value) -> Result<&Map<String, Value>, ToolProblem> {

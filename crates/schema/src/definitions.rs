@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::definition::{ToolDefinition, ToolProblem, claimed_name, refuse_hidden_in_schema};
@@ -46,6 +47,16 @@ impl DefinitionError {
             Self::Tool { problem, .. } => problem.code(),
         }
     }
+
+    /// The number of the limit that was crossed, if it was one.
+    #[must_use]
+    pub const fn limit(&self) -> Option<u64> {
+        match self {
+            Self::TooMany { limit, .. } => Some(*limit as u64),
+            Self::Duplicates { .. } => None,
+            Self::Tool { problem, .. } => problem.limit(),
+        }
+    }
 }
 
 /// Everything wrong with a list of tools. Never empty.
@@ -65,6 +76,12 @@ impl DefinitionErrors {
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.errors.first().map_or("tool_definitions_invalid", DefinitionError::code)
+    }
+
+    /// The limit that the first error names.
+    #[must_use]
+    pub fn limit(&self) -> Option<u64> {
+        self.errors.first().and_then(DefinitionError::limit)
     }
 }
 
@@ -90,13 +107,66 @@ impl std::error::Error for DefinitionErrors {}
 ///
 /// # Errors
 /// Every problem found, in the order of the tools.
-pub fn validate_definitions(
+pub fn validate_tool_definitions(
     definitions: &[Value],
     limits: &Limits,
     names: NameRule,
 ) -> Result<Vec<ToolDefinition>, DefinitionErrors> {
     let accepted = validate_with(definitions, limits, names, |schema| ToolSchema::compile(schema, limits))?;
     Ok(accepted.into_iter().map(|(definition, _)| definition).collect())
+}
+
+/// What [`safe_validate_tool_definitions`] finds. As JSON it is `{"success": true, "data": …}` or
+/// `{"success": false, "errors": […]}`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Validation {
+    Valid { success: True, data: Vec<ToolDefinition>, warnings: Vec<String> },
+    Invalid { success: False, errors: Vec<String> },
+}
+
+impl Validation {
+    #[must_use]
+    pub const fn success(&self) -> bool {
+        matches!(self, Self::Valid { .. })
+    }
+}
+
+macro_rules! constant {
+    ($name:ident, $value:literal) => {
+        /// Always the same, so that a reader of the JSON can tell the two forms apart.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $name;
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_bool($value)
+            }
+        }
+    };
+}
+constant!(True, true);
+constant!(False, false);
+
+/// The twin of [`validate_tool_definitions`] for callers that have any JSON at all and want an
+/// answer in every case (row L9).
+#[must_use]
+pub fn safe_validate_tool_definitions(definitions: &Value, limits: &Limits, names: NameRule) -> Validation {
+    let Some(list) = definitions.as_array() else {
+        return Validation::Invalid {
+            success: False,
+            errors: vec!["The tool definitions must be a list".to_owned()],
+        };
+    };
+    match validate_tool_definitions(list, limits, names) {
+        Ok(data) => {
+            let warnings = data.iter().filter_map(ToolDefinition::warning).collect();
+            Validation::Valid { success: True, data, warnings }
+        }
+        Err(refused) => {
+            let errors = refused.errors.iter().map(ToString::to_string).collect();
+            Validation::Invalid { success: False, errors }
+        }
+    }
 }
 
 pub(crate) fn validate_with(

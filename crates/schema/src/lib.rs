@@ -28,9 +28,11 @@ mod limits;
 mod measure;
 mod meter;
 mod name;
+mod options;
 mod parse;
 mod pattern;
 mod pointer;
+mod provider;
 mod schema;
 mod shape;
 mod survey;
@@ -39,13 +41,17 @@ mod tree;
 
 pub use argument::{ArgumentError, ArgumentsJsonError, parse_arguments};
 pub use cache::Schemas;
-pub use definition::{ToolDefinition, ToolProblem};
-pub use definitions::{DefinitionError, DefinitionErrors, validate_definitions};
+pub use definition::{ToolDefinition, ToolProblem, tool_name_of};
+pub use definitions::{
+    DefinitionError, DefinitionErrors, Validation, safe_validate_tool_definitions, validate_tool_definitions,
+};
 pub use error::SchemaError;
 pub use limits::{
     ABSOLUTE_DEPTH, Limits, MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_ERRORS, MAX_BYTES, MAX_CHECK_STEPS, MAX_ENUM,
     MAX_NESTING, MAX_NODES, MAX_PATTERN_BYTES, MAX_PATTERN_SIZE, MAX_PATTERNS, Source,
 };
 pub use name::NameRule;
+pub use options::{BadOption, ToolOptions};
+pub use provider::{ArgumentsVerdict, ClientToolCall, ClientToolSet, FunctionCall, UnusableCall};
 pub use schema::ToolSchema;
 pub use text::{Cleaned, HiddenCharacter, clean, find_hidden};

@@ -67,10 +67,15 @@ pub struct Limits {
 
 impl Limits {
     /// For tools that arrive in a request with a public key.
-    /// With a secret key use `Limits::request().with_max_tools(128)`.
+    /// With a secret key use `Limits::request().with_max_tools(…)`.
     #[must_use]
     pub const fn request() -> Self {
-        Self { source: Source::Request, max_tools: 10, max_depth: 5, max_properties: 20 }
+        Self {
+            source: Source::Request,
+            max_tools: toolyard_protocol::limits::PUBLIC_TOOLS,
+            max_depth: 5,
+            max_properties: 20,
+        }
     }
 
     /// For tools the operator configured, directly or through an MCP server.

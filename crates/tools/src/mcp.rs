@@ -219,6 +219,8 @@ fn spec(tool: &McpTool, pin: Hash) -> ToolSpec {
         trusted: tool.trusted,
         deprecated: None,
         category: None,
+        version: None,
+        brought: None,
     }
 }
 

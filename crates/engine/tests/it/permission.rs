@@ -28,6 +28,8 @@ fn spec(execution: Execution, place: Place, risk: Risk) -> ToolSpec {
         service_id: None,
         deprecated: None,
         category: None,
+        version: None,
+        brought: None,
     }
 }
 fn basic() -> Execution {

@@ -44,6 +44,9 @@ pub struct AgentConfig {
     pub mcp: Option<McpSection>,
     #[serde(default)]
     pub permissions: PermissionSection,
+    /// Tools that requests bring.
+    #[serde(default)]
+    pub client_tools: ClientToolsSection,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<RuntimeSection>,
     /// What the model reads when a conversation grows long.
@@ -263,6 +266,29 @@ pub struct PermissionSection {
     pub rules: Vec<PermissionRule>,
 }
 
+/// What a request's own tools may do to this agent (row H65).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[ts(optional_fields)]
+pub struct ClientToolsSection {
+    /// When a request's tool has the name of one of the agent's. Missing means
+    /// what the gateway's configuration says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_conflict: Option<OnConflict>,
+}
+
+/// What becomes of a request's tool whose name is taken. The agent's own tool
+/// is never shadowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "lowercase")]
+pub enum OnConflict {
+    /// The request is refused.
+    #[default]
+    Error,
+    /// The tool is offered as `client_<name>`.
+    Prefix,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "lowercase")]
 pub enum PrebuiltSwitch {
@@ -335,6 +361,9 @@ pub struct ToolConfig {
     pub deprecated: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
+    /// The version of its contract, as its owner counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// Rows G9 to G15.

@@ -127,6 +127,10 @@ fn tool_spec(tool: &ToolConfig, path: &str) -> Result<ToolSpec, BadConfig> {
     if matches!((tool.timeout_ms, tool.expires_ms), (Some(0), _) | (_, Some(0))) {
         return Err(BadConfig::at(path, "timeoutMs and expiresMs must be at least 1"));
     }
+    if tool.version.as_ref().is_some_and(|v| v.is_empty() || v.len() > limits::TOOL_VERSION) {
+        let most = limits::TOOL_VERSION;
+        return Err(BadConfig::at(format!("{path}.version"), format!("must have 1 to {most} characters")));
+    }
     let visibility = tool.visibility.unwrap_or(match place {
         Place::Client | Place::External => Visibility::Public,
         Place::Gateway | Place::Mcp | Place::Agent => Visibility::Private,
@@ -149,6 +153,8 @@ fn tool_spec(tool: &ToolConfig, path: &str) -> Result<ToolSpec, BadConfig> {
         service_id: None,
         deprecated: tool.deprecated.clone(),
         category: tool.category.clone(),
+        version: tool.version.clone(),
+        brought: None,
     })
 }
 

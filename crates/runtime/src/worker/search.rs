@@ -14,7 +14,7 @@ use toolyard_protocol::{ToolName, ToolOutcome};
 use crate::agents::LoadedTools;
 
 /// Its name, and the action behind it.
-pub(super) const SEARCH: &str = "searchTools";
+pub(crate) const SEARCH: &str = "searchTools";
 /// Tools that one search answers.
 const FOUND: usize = 10;
 
@@ -45,6 +45,8 @@ pub(super) fn with_search(mut set: Toolset, above: usize) -> Toolset {
         service_id: None,
         deprecated: None,
         category: None,
+        version: None,
+        brought: None,
     });
     set
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use toolyard_engine::{Input, Note};
 use toolyard_protocol::event::ToolsetReplaced;
-use toolyard_protocol::tool::Toolset;
+use toolyard_protocol::tool::{ToolSpec, Toolset};
 use toolyard_protocol::{Guarded, ToolName};
 use toolyard_store::{StoreError, agents};
 
@@ -59,9 +59,12 @@ impl Worker {
             return Ok(true);
         }
         let mut wanted = agent.tools.set.clone();
+        // What the request brought stays with the run.
+        wanted.0.extend(self.tools().map(|tools| brought(&tools.set)).unwrap_or_default());
         match self.bring_servers(agent).await? {
             Brought::Tools(tools) => {
-                // What the agent defines itself is never shadowed.
+                // What the agent defines itself is never shadowed; a request cannot take
+                // a server's names, see `client_tools`.
                 let names: HashSet<ToolName> = wanted.0.iter().map(|t| t.name.clone()).collect();
                 wanted.0.extend(tools.into_iter().filter(|tool| !names.contains(&tool.name)));
             }
@@ -89,4 +92,8 @@ impl Worker {
         let replaced = ToolsetReplaced { toolset: Guarded::Shown(hash), model: Guarded::Hidden };
         self.tell(Input::Noted(vec![Note::ToolsetReplaced(replaced)])).await
     }
+}
+
+fn brought(set: &Toolset) -> Vec<ToolSpec> {
+    set.0.iter().filter(|spec| spec.brought.is_some()).cloned().collect()
 }

@@ -1,7 +1,10 @@
 //! L1–L9, L19, L27, H17, H20, SPEC part 2 rows 1, 2, 4, and X4: lists of tool definitions.
 
 use serde_json::{Value, json};
-use toolyard_schema::{DefinitionError, Limits, NameRule, ToolDefinition, validate_definitions};
+use toolyard_schema::{
+    DefinitionError, Limits, NameRule, ToolDefinition, ToolOptions, safe_validate_tool_definitions,
+    validate_tool_definitions,
+};
 
 use crate::object;
 
@@ -10,11 +13,11 @@ fn tool(name: &str) -> Value {
 }
 
 fn refusal(definitions: &[Value]) -> String {
-    validate_definitions(definitions, &Limits::request(), NameRule::Config).unwrap_err().to_string()
+    validate_tool_definitions(definitions, &Limits::request(), NameRule::Config).unwrap_err().to_string()
 }
 
 fn code_of(definition: &Value, limits: &Limits) -> &'static str {
-    match validate_definitions(std::slice::from_ref(definition), limits, NameRule::Config) {
+    match validate_tool_definitions(std::slice::from_ref(definition), limits, NameRule::Config) {
         Ok(_) => "accepted",
         Err(errors) => errors.code(),
     }
@@ -31,10 +34,15 @@ fn row4_l19_the_three_shapes_become_one() {
         json!({"type": "function", "function":
             {"name": "find", "description": "Find", "inputSchema": schema}}),
     ];
-    let expected = ToolDefinition { name: "find".to_owned(), description: "Find".to_owned(), schema };
+    let expected = ToolDefinition {
+        name: "find".to_owned(),
+        description: "Find".to_owned(),
+        schema,
+        options: ToolOptions::default(),
+    };
     for shape in shapes {
         for limits in [Limits::request(), Limits::trusted()] {
-            let tools = validate_definitions(std::slice::from_ref(&shape), &limits, NameRule::Chat);
+            let tools = validate_tool_definitions(std::slice::from_ref(&shape), &limits, NameRule::Chat);
             assert_eq!(tools.unwrap().as_slice(), std::slice::from_ref(&expected), "{shape}");
         }
     }
@@ -69,13 +77,14 @@ fn row4_mixed_up_shapes_are_refused() {
 
 #[test]
 fn trusted_definitions_may_leave_description_and_schema_out() {
-    let tools = validate_definitions(&[json!({"name": "now"})], &Limits::trusted(), NameRule::Config);
+    let tools = validate_tool_definitions(&[json!({"name": "now"})], &Limits::trusted(), NameRule::Config);
     assert_eq!(
         tools.unwrap(),
         [ToolDefinition {
             name: "now".to_owned(),
             description: String::new(),
             schema: json!({"type": "object", "properties": {}}),
+            options: ToolOptions::default(),
         }]
     );
 }
@@ -163,18 +172,21 @@ fn l8_l27_refusals_begin_as_documented_and_name_the_tool() {
 #[test]
 fn l7_duplicates_are_named_once_each() {
     let tools = [tool("a"), tool("b"), tool("a"), tool("c"), tool("b"), tool("a")];
-    let errors = validate_definitions(&tools, &Limits::request(), NameRule::Chat).unwrap_err();
+    let errors = validate_tool_definitions(&tools, &Limits::request(), NameRule::Chat).unwrap_err();
     assert_eq!(errors.to_string(), "Invalid client tool definitions: Duplicate tool names: a, b");
     assert_eq!(errors.code(), "tool_names_duplicate");
     // Names differ by case for models, so they do here.
-    assert!(validate_definitions(&[tool("a"), tool("A")], &Limits::request(), NameRule::Chat).is_ok());
+    assert!(validate_tool_definitions(&[tool("a"), tool("A")], &Limits::request(), NameRule::Chat).is_ok());
 }
 
 #[test]
 fn row2_h20_the_eleventh_tool_is_refused_with_limit_and_count() {
     let tools: Vec<Value> = (0..11).map(|n| tool(&format!("t{n}"))).collect();
-    assert_eq!(validate_definitions(&tools[..10], &Limits::request(), NameRule::Chat).unwrap().len(), 10);
-    let errors = validate_definitions(&tools, &Limits::request(), NameRule::Chat).unwrap_err();
+    assert_eq!(
+        validate_tool_definitions(&tools[..10], &Limits::request(), NameRule::Chat).unwrap().len(),
+        10
+    );
+    let errors = validate_tool_definitions(&tools, &Limits::request(), NameRule::Chat).unwrap_err();
     assert_eq!(errors.errors(), [DefinitionError::TooMany { limit: 10, count: 11 }]);
     assert_eq!(
         errors.to_string(),
@@ -182,7 +194,7 @@ fn row2_h20_the_eleventh_tool_is_refused_with_limit_and_count() {
     );
     assert_eq!(errors.code(), "too_many_tools");
     let secret = Limits::request().with_max_tools(128);
-    assert_eq!(validate_definitions(&tools, &secret, NameRule::Chat).unwrap().len(), 11);
+    assert_eq!(validate_tool_definitions(&tools, &secret, NameRule::Chat).unwrap().len(), 11);
     assert_eq!(Limits::trusted().max_tools, 128);
 }
 
@@ -190,7 +202,7 @@ fn row2_h20_the_eleventh_tool_is_refused_with_limit_and_count() {
 #[test]
 fn row2_too_many_tools_cost_nothing() {
     let tools = vec![json!({"name": {"deep": []}}); 100_000];
-    let errors = validate_definitions(&tools, &Limits::trusted(), NameRule::Config).unwrap_err();
+    let errors = validate_tool_definitions(&tools, &Limits::trusted(), NameRule::Config).unwrap_err();
     assert_eq!(errors.errors(), [DefinitionError::TooMany { limit: 128, count: 100_000 }]);
 }
 
@@ -258,4 +270,71 @@ fn a_bottomless_schema_is_refused_before_it_is_copied() {
     assert_eq!(code_of(&definition, &Limits::trusted()), "schema_too_nested");
     // Dropping a value recurses as deep as the value: not what is tested here.
     std::mem::forget(definition);
+}
+
+#[test]
+fn l9_the_safe_twin_answers_for_any_json() {
+    let safe = |value: &Value| {
+        serde_json::to_value(safe_validate_tool_definitions(value, &Limits::request(), NameRule::Config))
+            .unwrap()
+    };
+    let good = tool("find");
+    assert_eq!(
+        safe(&json!([good])),
+        json!({"success": true, "data": [good], "warnings": []}),
+        "what is accepted reads as it was written"
+    );
+    assert_eq!(
+        safe(&json!([{"name": "no good", "description": "d", "parameters": object(&json!({}))}])),
+        json!({"success": false, "errors":
+            ["Tool no good (#1): invalid name: use 1-64 letters, digits, hyphens and underscores"]})
+    );
+    for odd in [json!(null), json!({}), json!("tools"), json!(7)] {
+        assert_eq!(safe(&odd), json!({"success": false, "errors": ["The tool definitions must be a list"]}));
+    }
+}
+
+#[test]
+fn l29_l30_versions_are_kept_and_deprecated_tools_are_taken_with_a_warning() {
+    let definitions = json!([
+        {"name": "old", "description": "d", "parameters": object(&json!({})), "deprecated": "use find"},
+        {"name": "older", "description": "d", "parameters": object(&json!({})), "deprecated": true},
+        {"name": "find", "description": "d", "parameters": object(&json!({})),
+            "version": "2.1.0", "deprecated": false},
+    ]);
+    let found = safe_validate_tool_definitions(&definitions, &Limits::request(), NameRule::Chat);
+    let found = serde_json::to_value(found).unwrap();
+    assert_eq!(found["warnings"], json!(["Tool old is deprecated: use find", "Tool older is deprecated"]));
+    assert_eq!(found["data"][2]["version"], "2.1.0");
+    assert_eq!(found["data"][2].get("deprecated"), None);
+}
+
+#[test]
+fn odd_options_are_refused_and_unknown_ones_are_passed_over() {
+    let with = |field: &str, value: Value| {
+        let mut tool = tool("find");
+        tool[field] = value;
+        code_of(&tool, &Limits::request())
+    };
+    let cases = [
+        ("version", json!(2)),
+        ("version", json!("")),
+        ("version", json!("v".repeat(65))),
+        ("version", json!("1\u{200B}0")),
+        ("deprecated", json!(3)),
+        ("deprecated", json!("x".repeat(257))),
+        ("risk", json!("none")),
+        ("ifAbsent", json!("maybe")),
+        ("timeoutMs", json!(0)),
+        ("timeoutMs", json!(1.5)),
+        ("timeoutMs", json!("1000")),
+        ("expiresMs", json!(u64::MAX)),
+        ("serviceId", json!(["a"])),
+    ];
+    for (field, value) in cases {
+        assert_eq!(with(field, value.clone()), "tool_option_invalid", "{field}: {value}");
+    }
+    for (field, value) in [("color", json!("red")), ("approval", json!("allow")), ("version", Value::Null)] {
+        assert_eq!(with(field, value), "accepted", "{field}");
+    }
 }

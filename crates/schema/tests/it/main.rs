@@ -9,6 +9,7 @@ mod hostile;
 mod hostile_refs;
 mod patterns;
 mod properties;
+mod provider;
 mod text;
 mod union;
 

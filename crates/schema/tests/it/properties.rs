@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
-use toolyard_schema::{ArgumentError, Limits, NameRule, ToolSchema, validate_definitions};
+use toolyard_schema::{ArgumentError, Limits, NameRule, ToolSchema, validate_tool_definitions};
 
 const KEYWORDS: &[&str] = &[
     "type",
@@ -241,7 +241,7 @@ proptest! {
     #[test]
     fn any_json_as_definition_never_panics(value in any_json(), name in "\\PC{0,5}") {
         for rule in [NameRule::Chat, NameRule::Config] {
-            drop(validate_definitions(&[value.clone(), json!({"name": name, "parameters": value})], &Limits::request(), rule));
+            drop(validate_tool_definitions(&[value.clone(), json!({"name": name, "parameters": value})], &Limits::request(), rule));
         }
     }
 

@@ -43,6 +43,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_SMTP_PASSWORD", &["smtp", "password"], Form::Text),
     ("TOOLYARD_SMTP_FROM", &["smtp", "from"], Form::Text),
     ("TOOLYARD_PERMISSIONS_ASK_FROM", &["permissions", "ask_from"], Form::Text),
+    ("TOOLYARD_CLIENT_TOOLS_ON_CONFLICT", &["client_tools", "on_conflict"], Form::Text),
     ("TOOLYARD_LIMITS_BODY_BYTES", &["limits", "body_bytes"], Form::Number),
     ("TOOLYARD_LIMITS_CONVERSATION_BODY_BYTES", &["limits", "conversation_body_bytes"], Form::Number),
     ("TOOLYARD_LIMITS_RESULT_BODY_BYTES", &["limits", "result_body_bytes"], Form::Number),
@@ -55,6 +56,8 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_LIMITS_HEADER_SECONDS", &["limits", "header_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_BODY_SECONDS", &["limits", "body_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_READER_SECONDS", &["limits", "reader_seconds"], Form::Number),
+    ("TOOLYARD_LIMITS_PUBLIC_TOOLS", &["limits", "public_tools"], Form::Number),
+    ("TOOLYARD_LIMITS_SECRET_TOOLS", &["limits", "secret_tools"], Form::Number),
     ("TOOLYARD_KNOWLEDGE_EMBEDDING", &["knowledge", "embedding"], Form::Text),
     ("TOOLYARD_LOG_FORMAT", &["log", "format"], Form::Text),
     ("TOOLYARD_LOG_LEVEL", &["log", "level"], Form::Text),
@@ -120,6 +123,7 @@ mod tests {
                 (_, Some("format")) => "json",
                 (_, Some("ask_from")) => "low",
                 (_, Some("tls")) => "none",
+                (_, Some("on_conflict")) => "prefix",
                 (Form::Text | Form::List, _) => "x",
             };
             let mut table = Table::new();

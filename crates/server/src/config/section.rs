@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toolyard_protocol::agent::OnConflict;
 use toolyard_protocol::limits;
 use toolyard_protocol::risk::Risk;
 
@@ -42,6 +43,7 @@ pub(crate) struct Config {
     pub(crate) env: Env,
     pub(crate) smtp: Smtp,
     pub(crate) permissions: Permissions,
+    pub(crate) client_tools: ClientTools,
     pub(crate) limits: Limits,
     pub(crate) knowledge: KnowledgeSection,
     pub(crate) log: Log,
@@ -74,6 +76,7 @@ impl Default for Config {
             env: Env::default(),
             smtp: Smtp::default(),
             permissions: Permissions::default(),
+            client_tools: ClientTools::default(),
             limits: Limits::default(),
             knowledge: KnowledgeSection::default(),
             log: Log::default(),
@@ -220,6 +223,16 @@ impl Default for Permissions {
     }
 }
 
+/// Tools that requests bring.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ClientTools {
+    /// When a request's tool has the name of one of the agent's: `error`
+    /// refuses the request, `prefix` offers it as `client_<name>`. An agent's
+    /// `clientTools.onConflict` wins.
+    pub(crate) on_conflict: OnConflict,
+}
+
 /// What one request, one key and the gateway may take.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -248,6 +261,10 @@ pub(crate) struct Limits {
     pub(crate) body_seconds: u64,
     /// Seconds that the reader of a stream may read nothing before it is cut.
     pub(crate) reader_seconds: u64,
+    /// Tools that one request with a public key may bring.
+    pub(crate) public_tools: usize,
+    /// Tools that one request with a secret key may bring.
+    pub(crate) secret_tools: usize,
 }
 
 impl Default for Limits {
@@ -265,6 +282,8 @@ impl Default for Limits {
             header_seconds: 15,
             body_seconds: 10,
             reader_seconds: 20,
+            public_tools: limits::PUBLIC_TOOLS,
+            secret_tools: limits::SECRET_TOOLS,
         }
     }
 }

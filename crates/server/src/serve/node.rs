@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use toolyard_protocol::NodeId;
-use toolyard_runtime::Settings;
+use toolyard_runtime::{ClientToolRules, Settings};
 
 use crate::config::Config;
 
@@ -13,6 +13,11 @@ pub(super) fn settings(config: &Config) -> io::Result<Settings> {
     settings.active_runs = config.limits.active_runs;
     settings.ask_from = config.permissions.ask_from;
     settings.embedding = config.knowledge.embedder();
+    settings.client_tools = ClientToolRules {
+        public: config.limits.public_tools,
+        secret: config.limits.secret_tools,
+        on_conflict: config.client_tools.on_conflict,
+    };
     Ok(settings)
 }
 

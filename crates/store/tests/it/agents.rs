@@ -94,6 +94,8 @@ pub(crate) async fn a_toolset_is_stored_once_by_its_hash(home: &Home) {
         service_id: None,
         deprecated: None,
         category: None,
+        version: None,
+        brought: None,
     }]);
     let (hash, other) = (tools.hash(), Toolset::default().hash());
     for _ in 0..2 {

@@ -154,6 +154,8 @@ fn spec(action: &Action) -> Result<ToolSpec, String> {
         service_id: None,
         deprecated: None,
         category: None,
+        version: None,
+        brought: None,
     })
 }
 

@@ -3,6 +3,7 @@
 import type {
   AgentSection,
   BudgetSection,
+  ClientToolsSection,
   ContextSection,
   LoopSection,
   McpSection,
@@ -27,6 +28,8 @@ export type AgentConfig = {
   prebuilt?: PrebuiltSwitch;
   mcp?: McpSection;
   permissions?: PermissionSection;
+  /** Tools that requests bring. */
+  clientTools?: ClientToolsSection;
   runtime?: RuntimeSection;
   /** What the model reads when a conversation grows long. */
   context?: ContextSection;

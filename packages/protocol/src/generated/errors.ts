@@ -5,6 +5,7 @@ export const ERROR_STATUS = {
   invalid_json: 400,
   missing_field: 400,
   invalid_config: 400,
+  invalid_tool_definitions: 400,
   invalid_cursor: 400,
   unauthorized: 401,
   forbidden: 403,

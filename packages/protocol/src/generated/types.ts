@@ -126,6 +126,15 @@ export type ClientId = string;
 export type ClientTarget = "client" | "external";
 
 /**
+ * What a request's own tools may do to this agent (row H65).
+ */
+export type ClientToolsSection = {
+  /** When a request's tool has the name of one of the agent's. Missing means */
+  /** what the gateway's configuration says. */
+  onConflict?: OnConflict;
+};
+
+/**
  * What happens when the conversation outgrows the model.
  */
 export type ContextSection = {
@@ -291,6 +300,12 @@ export type ModelSection = {
   /** Passed to the vendor as it is, by vendor name. */
   providerOptions?: { [key in string]: JsonValue };
 };
+
+/**
+ * What becomes of a request's tool whose name is taken. The agent's own tool
+ * is never shadowed.
+ */
+export type OnConflict = "error" | "prefix";
 
 /**
  * A wait, as a paused run lists it.
@@ -673,6 +688,8 @@ export type ToolConfig = {
   trusted?: boolean;
   deprecated?: string;
   category?: string;
+  /** The version of its contract, as its owner counts. */
+  version?: string;
 };
 
 /**
