@@ -80,7 +80,10 @@ async fn x16_an_endless_loop_ends_at_its_time() {
         "return { toJSON() { for (;;) {} } }",
         "throw { get message() { for (;;) {} }, toString() { for (;;) {} } }",
     ] {
-        assert_eq!(attacked(code).await, timed_out(), "{code}");
+        // A process that gets no core cannot stop its own code: then it is stopped.
+        let ends = [timed_out(), SandboxError::Killed { limit_ms: tight().time_ms }];
+        let end = attacked(code).await;
+        assert!(ends.contains(&end), "{code}: {end:?}");
     }
     assert_eq!(timed_out().to_string(), "the code ran longer than its limit of 300 ms");
 }
