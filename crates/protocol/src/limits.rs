@@ -71,6 +71,13 @@ pub const SEARCH_TOOLS_ABOVE: usize = 64;
 /// Calls taken from one model reply.
 pub const CALLS_PER_STEP: usize = 32;
 
+/// Events that plugins may add to one step.
+pub const PLUGIN_EVENTS: usize = 64;
+/// Bytes of what plugins remember of one run, as JSON.
+pub const PLUGIN_STATE_BYTES: usize = 64 << 10;
+/// How long one hook of a plugin's script may take.
+pub const HOOK_TIME_MS: u64 = 2_000;
+
 /// Goals of one entity.
 pub const GOALS: usize = 200;
 /// Goals in one call.

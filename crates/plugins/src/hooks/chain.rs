@@ -1,0 +1,160 @@
+//! The hooks of one run, one after the other.
+
+use std::sync::Arc;
+
+use super::{Answer, Called, Emitted, Goes, Hook, HookError, Nature, Prompt, Ran, Scene, Stage, State};
+
+/// The hooks of an agent in the order of its configuration, at work on one
+/// step of a run.
+#[derive(Debug)]
+pub struct Chain {
+    hooks: Arc<[Arc<dyn Hook>]>,
+    scene: Scene,
+    state: State,
+    emitted: Vec<Emitted>,
+}
+
+/// A critical hook failed: the run must not go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("plugin {plugin} failed: {error}")]
+pub struct Stopped {
+    pub plugin: String,
+    pub error: HookError,
+}
+
+/// What a chain leaves behind for the log.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Left {
+    pub emitted: Vec<Emitted>,
+    pub state: State,
+}
+
+/// Runs one method of every hook, each fed with what the former made of the
+/// value. A failed hook's changes are undone.
+macro_rules! each {
+    ($self:ident, $value:ident, |$hook:ident, $stage:ident, $new:ident| $call:expr) => {
+        each!($self, $value, |_nature| true, |$hook, $stage, $new| $call)
+    };
+    ($self:ident, $value:ident, |$nature:ident| $takes:expr, |$hook:ident, $stage:ident, $new:ident| $call:expr) => {{
+        let hooks = $self.hooks.clone();
+        for $hook in hooks.iter() {
+            let $nature = $hook.nature();
+            if !$takes {
+                continue;
+            }
+            let (plugin, kept) = ($hook.id().to_owned(), $self.emitted.len());
+            let (before, state) = ($value.clone(), $self.state.clone());
+            let $new = &mut *$value;
+            let mut stage = Stage {
+                scene: &$self.scene,
+                state: &mut $self.state,
+                plugin: &plugin,
+                emitted: &mut $self.emitted,
+            };
+            let $stage = &mut stage;
+            let done: Result<(), HookError> = $call;
+            if let Err(error) = done {
+                *$value = before;
+                $self.state = state;
+                $self.emitted.truncate(kept);
+                $self.failed($hook.as_ref(), error)?;
+            }
+        }
+        Ok(())
+    }};
+}
+
+impl Chain {
+    pub fn new(hooks: Arc<[Arc<dyn Hook>]>, scene: Scene, state: State) -> Self {
+        Self { hooks, scene, state, emitted: Vec::new() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.hooks.is_empty()
+    }
+
+    /// Some hook wants text while it is written.
+    pub fn listens(&self) -> bool {
+        self.natures().any(|n| n.listens)
+    }
+
+    /// What a critical hook may rewrite is shown to nobody before it did.
+    pub fn must_hold(&self) -> bool {
+        self.natures().any(|n| n.critical && n.rewrites)
+    }
+
+    fn natures(&self) -> impl Iterator<Item = Nature> {
+        self.hooks.iter().map(|hook| hook.nature())
+    }
+
+    /// What is to be logged. Nothing is left twice.
+    pub fn leave(self) -> Left {
+        Left { emitted: self.emitted, state: self.state }
+    }
+
+    pub async fn user_message(&mut self, prompt: &mut Prompt) -> Result<(), Stopped> {
+        each!(self, prompt, |hook, stage, it| hook.on_user_message(stage, it).await)
+    }
+
+    pub async fn text_chunks(&mut self, chunks: &mut Vec<String>) -> Result<(), Stopped> {
+        each!(self, chunks, |nature| nature.listens, |hook, stage, it| hook.on_text_chunk(stage, it).await)
+    }
+
+    pub async fn text_end(&mut self, text: &mut String) -> Result<(), Stopped> {
+        each!(self, text, |hook, stage, it| hook.on_text_end(stage, it).await)
+    }
+
+    pub async fn after_tool_call(&mut self, ran: &mut Ran) -> Result<(), Stopped> {
+        let untrusted = ran.untrusted;
+        let done: Result<(), Stopped> =
+            each!(self, ran, |hook, stage, it| hook.on_after_tool_call(stage, it).await);
+        ran.untrusted |= untrusted;
+        done
+    }
+
+    pub async fn agent_response(&mut self, answer: &mut Answer) -> Result<(), Stopped> {
+        each!(self, answer, |hook, stage, it| hook.on_agent_response(stage, it).await)
+    }
+
+    /// Names the plugin that lets the call go nowhere.
+    pub async fn before_tool_call(&mut self, call: &mut Called) -> Result<Option<String>, Stopped> {
+        let mut skipped = None;
+        let done: Result<(), Stopped> = each!(self, call, |hook, stage, it| match skipped.is_some() {
+            true => Ok(()),
+            false => match hook.on_before_tool_call(stage, it).await {
+                Ok(Goes::On) => Ok(()),
+                Ok(Goes::Nowhere) => {
+                    skipped = Some(hook.id().to_owned());
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
+        });
+        done.map(|()| skipped)
+    }
+
+    /// Tells every hook of a failure. What their handlers do wrong is only logged.
+    pub fn error(&mut self, error: &str) {
+        let hooks = self.hooks.clone();
+        for hook in hooks.iter() {
+            let mut stage = Stage {
+                scene: &self.scene,
+                state: &mut self.state,
+                plugin: hook.id(),
+                emitted: &mut self.emitted,
+            };
+            if let Err(error) = hook.on_error(&mut stage, error) {
+                tracing::error!(pluginId = hook.id(), run = %self.scene.run, %error, "Plugin error handler failed");
+            }
+        }
+    }
+
+    fn failed(&mut self, hook: &dyn Hook, error: HookError) -> Result<(), Stopped> {
+        let plugin = hook.id().to_owned();
+        let critical = hook.nature().critical;
+        tracing::warn!(plugin, run = %self.scene.run, %error, critical, "a plugin failed");
+        let stopped = Stopped { plugin, error };
+        self.error(&stopped.to_string());
+        if critical { Err(stopped) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,106 @@
+//! From what a vendor or a tool says to numbered citations.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolyard_protocol::OutcomeKind;
+
+use super::{Citation, Of};
+use crate::hooks::{Answer, Ended};
+
+/// One way of naming sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Extractor {
+    /// `url_citation` annotations with positions; `openai` and `azure-openai`.
+    OpenAi,
+    /// Sources without positions: the text stays as it is.
+    Anthropic,
+    /// Grounding with positions.
+    Gemini,
+    /// `cite <url>` of the demo model.
+    Demo,
+    /// Documents that tools found: `searchKnowledge` and whatever answers in its form.
+    Documents,
+}
+
+impl Extractor {
+    pub const ALL: [Self; 5] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Demo, Self::Documents];
+
+    /// Whether the provider's sources are of this kind. Names come as
+    /// `openai`, `openai.responses` or `azure-openai`.
+    pub fn reads(self, provider: &str) -> bool {
+        let names: &[&str] = match self {
+            Self::OpenAi => &["openai", "azure-openai", "openai-responses"],
+            Self::Anthropic => &["anthropic", "bedrock"],
+            Self::Gemini => &["gemini", "google"],
+            Self::Demo => &["demo"],
+            Self::Documents => &[],
+        };
+        let family = provider.split('.').next().unwrap_or(provider);
+        names.contains(&family)
+    }
+
+    /// Its positions are those of the text.
+    pub fn marks_text(self) -> bool {
+        matches!(self, Self::OpenAi | Self::Gemini | Self::Demo)
+    }
+}
+
+/// Numbers from 1: the vendor's sources in their order, then documents. A URL
+/// that is cited twice has two numbers.
+pub(super) fn citations(
+    vendor: Option<Extractor>,
+    extractors: &[Extractor],
+    answer: &Answer,
+) -> Vec<Citation> {
+    let mut found: Vec<(Of, Option<String>, Option<u32>, Option<u32>)> = Vec::new();
+    if let Some(vendor) = vendor {
+        found.extend(answer.sources.iter().map(|source| {
+            let placed = vendor.marks_text();
+            let of = Of::Url { url: source.url.clone() };
+            let start = source.start_index.filter(|_| placed);
+            (of, source.title.clone(), start, source.end_index.filter(|_| placed))
+        }));
+    }
+    if extractors.contains(&Extractor::Documents) {
+        let documents = answer.tool_results.iter().flat_map(documents);
+        found.extend(documents.map(|(of, title)| (of, title, None, None)));
+    }
+    let numbered = (1..).zip(found);
+    numbered
+        .map(|(number, (of, title, start_index, end_index))| Citation {
+            id: format!("cite-{number}"),
+            number,
+            of,
+            title,
+            start_index,
+            end_index,
+        })
+        .collect()
+}
+
+/// Documents of a result: a list of objects with a `documentId`, by itself or
+/// under `results`, `documents` or `citations`.
+fn documents(ended: &Ended) -> Vec<(Of, Option<String>)> {
+    if ended.outcome != OutcomeKind::Ok {
+        return Vec::new();
+    }
+    let list = ["results", "documents", "citations"].iter().find_map(|key| ended.result.get(key));
+    let Some(list) = list.unwrap_or(&ended.result).as_array() else { return Vec::new() };
+    let text = |item: &Value, keys: &[&str]| {
+        keys.iter().find_map(|key| item.get(key).and_then(Value::as_str)).map(str::to_owned)
+    };
+    list.iter()
+        .filter_map(|item| {
+            let title = text(item, &["title", "name"]);
+            if let Some(document_id) = text(item, &["documentId", "document_id"]) {
+                let snippet = text(item, &["snippet", "text"]).map(|s| s.chars().take(300).collect());
+                return Some((
+                    Of::Document { document_id, snippet, tool_name: Some(ended.name.clone()) },
+                    title,
+                ));
+            }
+            text(item, &["url"]).map(|url| (Of::Url { url }, title))
+        })
+        .collect()
+}
