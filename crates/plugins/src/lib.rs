@@ -1,9 +1,11 @@
-//! Plugins: manifest, canonical form, signatures, keyring, the sandbox for
-//! their code, hooks, and citations.
+//! Plugins: documents of tools and hooks, who signed them, and the sandbox in
+//! which their code runs.
 //!
-//! [`hooks`] are the points of the loop where a plugin takes part; [`shipped`]
-//! are the plugins that come with the gateway; [`sandbox`] runs foreign code.
+//! [`bundle`] decides what may be trusted; [`sandbox`] runs code, trusted or
+//! not; [`hooks`] are the points of the loop where a plugin takes part;
+//! [`shipped`] are the plugins that come with the gateway.
 
+pub mod bundle;
 pub mod hooks;
 pub mod sandbox;
 pub mod shipped;
