@@ -37,7 +37,14 @@ pub enum Input {
     /// (`Verdict::Ask`); the answer makes it due to be routed again.
     Routed(RoutedCall),
     /// An executor of this worker ended a dispatched call.
-    ToolEnded { call: CallId, outcome: ToolOutcome, blob: Option<BlobRef>, untrusted: bool },
+    ToolEnded {
+        call: CallId,
+        outcome: ToolOutcome,
+        blob: Option<BlobRef>,
+        untrusted: bool,
+        /// What hooks have to log with it.
+        notes: Vec<Note>,
+    },
     /// A dispatched call became a run of its own.
     ChildStarted { call: CallId, child: RunId, expires: Option<Timestamp>, stream: bool },
     /// News of a dispatched or parked call.

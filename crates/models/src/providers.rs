@@ -38,6 +38,19 @@ pub enum ProviderKind {
     Bedrock,
 }
 
+impl ProviderKind {
+    /// The vendor, whatever the operator calls the provider.
+    pub const fn vendor(self) -> &'static str {
+        match self {
+            Self::Demo => "demo",
+            Self::OpenAi | Self::OpenAiResponses => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Bedrock => "bedrock",
+        }
+    }
+}
+
 /// One provider as the operator wrote it.
 #[derive(Debug, Clone)]
 pub struct ProviderSettings {
@@ -67,6 +80,7 @@ pub struct Providers {
     /// The other wires of a vendor that has several, as `openai.responses`.
     by_wire: BTreeMap<String, Arc<dyn Model>>,
     skills: BTreeMap<String, Skills>,
+    kinds: BTreeMap<String, ProviderKind>,
 }
 
 impl Providers {
@@ -78,6 +92,7 @@ impl Providers {
             }
             let skills = Skills::open(&name, kind, base_url.as_deref(), api_key.as_ref(), door)?;
             providers.skills.insert(name.clone(), skills);
+            providers.kinds.insert(name.clone(), kind);
             let at = |vendor: &str| {
                 Target::parse(base_url.as_deref().unwrap_or(vendor))
                     .map_err(|cause| BadProvider::Address { name: name.clone(), cause })
@@ -130,6 +145,13 @@ impl Providers {
         self.get(name)?;
         let images = self.skills.get(name).and_then(|skills| skills.images.clone());
         images.ok_or_else(|| unskilled(name, "images"))
+    }
+
+    /// The vendor behind a provider or one of its wires; its own name if it is
+    /// none of those that are configured.
+    pub fn vendor<'a>(&'a self, name: &'a str) -> &'a str {
+        let plain = name.split('.').next().unwrap_or(name);
+        self.kinds.get(name).or_else(|| self.kinds.get(plain)).map_or(plain, |kind| kind.vendor())
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {

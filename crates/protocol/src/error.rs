@@ -77,6 +77,8 @@ codes! {
     /// A run, or all runs of its agent, used what they may.
     BudgetExceeded = "budget_exceeded", 502;
     ServerMissing = "server_missing", 502;
+    /// A plugin without which the run must not go on.
+    PluginFailed = "plugin_failed", 502;
     ToolFailures = "tool_failures", 502;
     RunSteps = "run_steps", 502;
     Poisoned = "poisoned", 500;

@@ -240,7 +240,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
                 by: secret(by),
             })
         }
-        Event::ResultAmended(ResultAmended { call, tool: name, visibility, outcome, value, error, by }) => {
+        Event::ResultAmended(ResultAmended { call, tool: name, visibility, outcome, value, error, untrusted, by }) => {
             Event::ResultAmended(ResultAmended {
                 call: call.clone(),
                 tool: name.clone(),
@@ -248,6 +248,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
                 outcome: *outcome,
                 value: tool(*visibility, value),
                 error: tool(*visibility, error),
+                untrusted: *untrusted,
                 by: secret(by),
             })
         }

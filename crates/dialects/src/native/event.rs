@@ -404,7 +404,7 @@ impl<'a> Spot<'a> {
     }
 
     fn result_amended(&self, event: &'a event::ResultAmended, viewer: &Viewer) -> Frame {
-        let event::ResultAmended { call, tool, visibility, outcome, value, error, by } = event;
+        let event::ResultAmended { call, tool, visibility, outcome, value, error, untrusted, by } = event;
         let open = is_open(viewer, *visibility);
         let body = wire::ToolOutputAmended {
             tool_call_id: call,
@@ -413,6 +413,7 @@ impl<'a> Spot<'a> {
             error: error.shown().map(String::as_str),
             outcome: open.then_some(*outcome),
             visibility: open.then_some(*visibility),
+            untrusted: open.then_some(*untrusted),
             by: by.shown().map(String::as_str),
         };
         self.write("tool-output-amended", &body)

@@ -240,6 +240,7 @@ payload! {
         error: &'a str,
         outcome: OutcomeKind,
         visibility: Visibility,
+        untrusted: bool,
         by: &'a str,
     }
 }

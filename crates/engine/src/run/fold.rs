@@ -140,6 +140,7 @@ impl Run {
     }
 
     fn on_result_amended(&mut self, e: &ResultAmended) {
+        self.tainted |= e.untrusted;
         let outcome = ToolOutcome::from_parts(e.outcome, e.value.shown().cloned(), e.error.shown().cloned());
         self.put_result(&e.call, Returned { outcome, blob: None });
     }

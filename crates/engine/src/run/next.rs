@@ -69,14 +69,16 @@ impl Run {
                 }
             },
             Input::Routed(routed) => self.routed(routed),
-            Input::ToolEnded { call, outcome, blob, untrusted } => {
+            Input::ToolEnded { call, outcome, blob, untrusted, notes } => {
                 let Some(call) = self.dispatched(&call) else {
                     return Vec::new();
                 };
                 let mut end = self.end(call, outcome);
                 end.untrusted = untrusted;
                 end.blob = blob.map_or(Guarded::Hidden, Guarded::Shown);
-                vec![end.into()]
+                let mut events = vec![end.into()];
+                events.extend(notes.into_iter().map(Event::from));
+                events
             }
             Input::ChildStarted { call, child, expires, stream } => {
                 // The child is made by the append that this event is part of.

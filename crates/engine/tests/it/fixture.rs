@@ -98,7 +98,13 @@ impl Story {
         self.tell(Input::ModelReplied { reply: reply("text"), calls })
     }
     pub(crate) fn ended(&mut self, call: &str, outcome: ToolOutcome) -> Vec<Event> {
-        self.tell(Input::ToolEnded { call: id(call), outcome, blob: None, untrusted: false })
+        self.tell(Input::ToolEnded {
+            call: id(call),
+            outcome,
+            blob: None,
+            untrusted: false,
+            notes: Vec::new(),
+        })
     }
     /// The open row of a call.
     pub(crate) fn wait(&self, call: &str) -> Wait {

@@ -13,7 +13,8 @@ fn inputs() -> Vec<(&'static str, Input)> {
         detail: String::new(),
         said: None,
     };
-    let ended = Input::ToolEnded { call: id("a"), outcome: ok(), blob: None, untrusted: false };
+    let ended =
+        Input::ToolEnded { call: id("a"), outcome: ok(), blob: None, untrusted: false, notes: Vec::new() };
     let child = toolyard_protocol::RunId::parse("run_9").unwrap();
     vec![
         ("Claimed", claimed()),

@@ -294,7 +294,13 @@ impl World {
     }
 
     fn story_ended(&mut self, call: &str, outcome: ToolOutcome) -> Checked {
-        self.tell(Input::ToolEnded { call: id(call), outcome, blob: None, untrusted: false })
+        self.tell(Input::ToolEnded {
+            call: id(call),
+            outcome,
+            blob: None,
+            untrusted: false,
+            notes: Vec::new(),
+        })
     }
 
     fn finish_plainly(&mut self, effect: Effect) -> Checked {
@@ -390,7 +396,13 @@ impl World {
         }
         let Event::ToolReturned(end) = &over[which] else { return Ok(()) };
         let call = end.call.as_str();
-        let late = Input::ToolEnded { call: id(call), outcome: failed(), blob: None, untrusted: true };
+        let late = Input::ToolEnded {
+            call: id(call),
+            outcome: failed(),
+            blob: None,
+            untrusted: true,
+            notes: Vec::new(),
+        };
         for input in [late, Input::Routed(gateway(call))] {
             // Settling may add what follows from facts; the call stays as it is.
             let events = before.next(NOW, input);

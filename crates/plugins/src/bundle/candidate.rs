@@ -83,7 +83,8 @@ impl Candidate {
 /// Id, name and something to run (row H49).
 fn has_the_basics(value: &Value) -> bool {
     let text = |field: &str| value.get(field).and_then(Value::as_str).is_some_and(|t| !t.trim().is_empty());
-    let tools = value.get("tools").is_some_and(|tools| tools.as_array().is_none_or(|tools| !tools.is_empty()));
+    let tools =
+        value.get("tools").is_some_and(|tools| tools.as_array().is_none_or(|tools| !tools.is_empty()));
     let hooks = value.get("hooks").and_then(Value::as_object).is_some_and(|hooks| !hooks.is_empty());
     text("id") && text("name") && (tools || hooks)
 }

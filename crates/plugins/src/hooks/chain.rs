@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use toolyard_protocol::manifest::HookName;
+
 use super::{Answer, Called, Emitted, Goes, Hook, HookError, Nature, Prompt, Ran, Scene, Stage, State};
 
 /// The hooks of an agent in the order of its configuration, at work on one
@@ -29,28 +31,17 @@ pub struct Left {
     pub state: State,
 }
 
-/// Runs one method of every hook, each fed with what the former made of the
-/// value. A failed hook's changes are undone.
+/// Runs one method of every hook that takes part here, each fed with what the
+/// former made of the value. A failed hook's changes are undone.
 macro_rules! each {
-    ($self:ident, $value:ident, |$hook:ident, $stage:ident, $new:ident| $call:expr) => {
-        each!($self, $value, |_nature| true, |$hook, $stage, $new| $call)
-    };
-    ($self:ident, $value:ident, |$nature:ident| $takes:expr, |$hook:ident, $stage:ident, $new:ident| $call:expr) => {{
+    ($self:ident, $point:ident, $value:ident, |$hook:ident, $stage:ident, $new:ident| $call:expr) => {{
         let hooks = $self.hooks.clone();
-        for $hook in hooks.iter() {
-            let $nature = $hook.nature();
-            if !$takes {
-                continue;
-            }
-            let (plugin, kept) = ($hook.id().to_owned(), $self.emitted.len());
+        for $hook in hooks.iter().filter(|hook| hook.nature().points.has(HookName::$point)) {
+            let (plugin, kept) = ($hook.id(), $self.emitted.len());
             let (before, state) = ($value.clone(), $self.state.clone());
             let $new = &mut *$value;
-            let mut stage = Stage {
-                scene: &$self.scene,
-                state: &mut $self.state,
-                plugin: &plugin,
-                emitted: &mut $self.emitted,
-            };
+            let mut stage =
+                Stage { scene: &$self.scene, state: &mut $self.state, plugin, emitted: &mut $self.emitted };
             let $stage = &mut stage;
             let done: Result<(), HookError> = $call;
             if let Err(error) = done {
@@ -73,14 +64,19 @@ impl Chain {
         self.hooks.is_empty()
     }
 
-    /// Some hook wants text while it is written.
-    pub fn listens(&self) -> bool {
-        self.natures().any(|n| n.listens)
+    /// Some hook takes part at this point.
+    pub fn has(&self, point: HookName) -> bool {
+        self.natures().any(|n| n.points.has(point))
     }
 
     /// What a critical hook may rewrite is shown to nobody before it did.
     pub fn must_hold(&self) -> bool {
         self.natures().any(|n| n.critical && n.rewrites)
+    }
+
+    /// Some hook may change the text of an answer.
+    pub fn rewrites(&self) -> bool {
+        self.natures().any(|n| n.rewrites)
     }
 
     fn natures(&self) -> impl Iterator<Item = Nature> {
@@ -93,50 +89,51 @@ impl Chain {
     }
 
     pub async fn user_message(&mut self, prompt: &mut Prompt) -> Result<(), Stopped> {
-        each!(self, prompt, |hook, stage, it| hook.on_user_message(stage, it).await)
+        each!(self, OnUserMessage, prompt, |hook, stage, it| hook.on_user_message(stage, it).await)
     }
 
     pub async fn text_chunks(&mut self, chunks: &mut Vec<String>) -> Result<(), Stopped> {
-        each!(self, chunks, |nature| nature.listens, |hook, stage, it| hook.on_text_chunk(stage, it).await)
+        each!(self, OnTextChunk, chunks, |hook, stage, it| hook.on_text_chunk(stage, it).await)
     }
 
     pub async fn text_end(&mut self, text: &mut String) -> Result<(), Stopped> {
-        each!(self, text, |hook, stage, it| hook.on_text_end(stage, it).await)
+        each!(self, OnTextEnd, text, |hook, stage, it| hook.on_text_end(stage, it).await)
     }
 
     pub async fn after_tool_call(&mut self, ran: &mut Ran) -> Result<(), Stopped> {
         let untrusted = ran.untrusted;
         let done: Result<(), Stopped> =
-            each!(self, ran, |hook, stage, it| hook.on_after_tool_call(stage, it).await);
+            each!(self, OnAfterToolCall, ran, |hook, stage, it| hook.on_after_tool_call(stage, it).await);
         ran.untrusted |= untrusted;
         done
     }
 
     pub async fn agent_response(&mut self, answer: &mut Answer) -> Result<(), Stopped> {
-        each!(self, answer, |hook, stage, it| hook.on_agent_response(stage, it).await)
+        each!(self, OnAgentResponse, answer, |hook, stage, it| hook.on_agent_response(stage, it).await)
     }
 
     /// Names the plugin that lets the call go nowhere.
     pub async fn before_tool_call(&mut self, call: &mut Called) -> Result<Option<String>, Stopped> {
         let mut skipped = None;
-        let done: Result<(), Stopped> = each!(self, call, |hook, stage, it| match skipped.is_some() {
-            true => Ok(()),
-            false => match hook.on_before_tool_call(stage, it).await {
-                Ok(Goes::On) => Ok(()),
-                Ok(Goes::Nowhere) => {
-                    skipped = Some(hook.id().to_owned());
-                    Ok(())
-                }
-                Err(error) => Err(error),
-            },
-        });
+        let done: Result<(), Stopped> =
+            each!(self, OnBeforeToolCall, call, |hook, stage, it| match skipped.is_some() {
+                true => Ok(()),
+                false => match hook.on_before_tool_call(stage, it).await {
+                    Ok(Goes::On) => Ok(()),
+                    Ok(Goes::Nowhere) => {
+                        skipped = Some(hook.id().to_owned());
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
+                },
+            });
         done.map(|()| skipped)
     }
 
     /// Tells every hook of a failure. What their handlers do wrong is only logged.
     pub fn error(&mut self, error: &str) {
         let hooks = self.hooks.clone();
-        for hook in hooks.iter() {
+        for hook in hooks.iter().filter(|hook| hook.nature().points.has(HookName::OnError)) {
             let mut stage = Stage {
                 scene: &self.scene,
                 state: &mut self.state,

@@ -8,12 +8,14 @@
 //! Who calls a chain, and where its events go, is the runtime's business.
 
 mod chain;
+mod points;
 mod scene;
 mod values;
 
 use futures::future::BoxFuture;
 
 pub use chain::{Chain, Left, Stopped};
+pub use points::Points;
 pub use scene::{Emitted, Scene, Stage, State};
 pub use values::{Answer, AskedTool, Called, Cited, Ended, Prompt, Ran, Said, SaidBy};
 
@@ -32,8 +34,8 @@ pub struct Nature {
     pub critical: bool,
     /// It may change the text of an answer.
     pub rewrites: bool,
-    /// It wants to see text while it is written.
-    pub listens: bool,
+    /// Where it takes part. Elsewhere it is not called.
+    pub points: Points,
 }
 
 /// What becomes of a call.
@@ -63,7 +65,7 @@ pub trait Hook: Send + Sync + std::fmt::Debug + 'static {
         done()
     }
 
-    /// New pieces of text, in order. Only for hooks that listen.
+    /// New pieces of text, in order.
     fn on_text_chunk<'a>(&'a self, _stage: &'a mut Stage<'_>, _chunks: &'a mut Vec<String>) -> Step<'a> {
         done()
     }

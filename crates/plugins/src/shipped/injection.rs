@@ -8,7 +8,9 @@ use regex::{Regex, RegexSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::hooks::{Hook, Ran, Stage, Step};
+use toolyard_protocol::manifest::HookName;
+
+use crate::hooks::{Hook, Nature, Points, Ran, Stage, Step};
 
 pub(super) const ID: &str = "injection-guard";
 
@@ -127,6 +129,11 @@ impl InjectionGuard {
 impl Hook for InjectionGuard {
     fn id(&self) -> &str {
         ID
+    }
+
+    fn nature(&self) -> Nature {
+        let points = Points::of(&[HookName::OnAfterToolCall]);
+        Nature { points, ..Nature::default() }
     }
 
     fn on_after_tool_call<'a>(&'a self, stage: &'a mut Stage<'_>, ran: &'a mut Ran) -> Step<'a> {

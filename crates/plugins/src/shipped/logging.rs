@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::hooks::{Answer, Called, Goes, Hook, HookError, Prompt, Ran, Stage, Step};
+use toolyard_protocol::manifest::HookName;
+
+use crate::hooks::{Answer, Called, Goes, Hook, HookError, Nature, Points, Prompt, Ran, Stage, Step};
 
 pub(super) const ID: &str = "logging";
 
@@ -34,6 +36,17 @@ impl Logging {
 impl Hook for Logging {
     fn id(&self) -> &str {
         ID
+    }
+
+    fn nature(&self) -> Nature {
+        let points = Points::of(&[
+            HookName::OnUserMessage,
+            HookName::OnBeforeToolCall,
+            HookName::OnAfterToolCall,
+            HookName::OnAgentResponse,
+            HookName::OnError,
+        ]);
+        Nature { points, ..Nature::default() }
     }
 
     fn on_user_message<'a>(&'a self, stage: &'a mut Stage<'_>, prompt: &'a mut Prompt) -> Step<'a> {

@@ -5,7 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::hooks::{Answer, Hook, Prompt, Ran, Stage, Step};
+use toolyard_protocol::manifest::HookName;
+
+use crate::hooks::{Answer, Hook, Nature, Points, Prompt, Ran, Stage, Step};
 
 pub(super) const ID: &str = "metrics";
 const KEY: &str = "metrics";
@@ -58,6 +60,12 @@ fn now_ms() -> u64 {
 impl Hook for Metrics {
     fn id(&self) -> &str {
         ID
+    }
+
+    fn nature(&self) -> Nature {
+        let points =
+            Points::of(&[HookName::OnUserMessage, HookName::OnAfterToolCall, HookName::OnAgentResponse]);
+        Nature { points, ..Nature::default() }
     }
 
     fn on_user_message<'a>(&'a self, stage: &'a mut Stage<'_>, _: &'a mut Prompt) -> Step<'a> {

@@ -8,7 +8,9 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::hooks::{Hook, HookError, Nature, Prompt, Ran, Stage, Step};
+use toolyard_protocol::manifest::HookName;
+
+use crate::hooks::{Hook, HookError, Nature, Points, Prompt, Ran, Stage, Step};
 
 pub(super) const ID: &str = "pii-filter";
 
@@ -119,7 +121,10 @@ impl Hook for PiiFilter {
     }
 
     fn nature(&self) -> Nature {
-        Nature { critical: true, rewrites: true, listens: false }
+        let mut points = vec![HookName::OnTextEnd];
+        points.extend(self.input.then_some(HookName::OnUserMessage));
+        points.extend(self.results.then_some(HookName::OnAfterToolCall));
+        Nature { critical: true, rewrites: true, points: Points::of(&points) }
     }
 
     fn on_user_message<'a>(&'a self, _: &'a mut Stage<'_>, prompt: &'a mut Prompt) -> Step<'a> {

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::hooks::{Hook, HookError, Nature, Prompt, Stage, Step};
+use toolyard_protocol::manifest::HookName;
+
+use crate::hooks::{Hook, HookError, Nature, Points, Prompt, Stage, Step};
 
 pub(super) const ID: &str = "rate-limit";
 const KEY: &str = "rate-limit";
@@ -64,7 +66,7 @@ impl Hook for RateLimit {
     }
 
     fn nature(&self) -> Nature {
-        Nature { critical: true, ..Nature::default() }
+        Nature { critical: true, rewrites: false, points: Points::of(&[HookName::OnUserMessage]) }
     }
 
     fn on_user_message<'a>(&'a self, stage: &'a mut Stage<'_>, _: &'a mut Prompt) -> Step<'a> {

@@ -234,6 +234,26 @@ pub struct LoopSection {
     /// With more tools than this the model gets a tool to search them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search_tools_above: Option<u32>,
+    /// How plugins change what the model says.
+    #[serde(skip_serializing_if = "Rewriting::is_correct")]
+    pub rewriting: Rewriting,
+}
+
+/// How plugins that rewrite answers do it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum Rewriting {
+    /// The answer streams, and is corrected at its end.
+    #[default]
+    Correct,
+    /// Nobody sees it before the plugins did.
+    Hold,
+}
+
+impl Rewriting {
+    fn is_correct(&self) -> bool {
+        *self == Self::Correct
+    }
 }
 
 impl Default for LoopSection {
@@ -244,6 +264,7 @@ impl Default for LoopSection {
             max_tool_failures: 3,
             on_message: MessagePolicy::Queue,
             search_tools_above: None,
+            rewriting: Rewriting::Correct,
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Which installed plugins an agent uses: `"time"`, `"time@^1.2"`, or
-//! `{"id": "time", "version": "^1.2"}`.
+//! Which plugins an agent uses: `"time"`, `"time@^1.2"`, or
+//! `{"id": "time", "version": "^1.2", "options": {…}}`.
 
 use std::collections::HashSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use ts_rs::TS;
 
 use super::parse::BadConfig;
@@ -13,13 +14,15 @@ use crate::manifest::VersionRange;
 use crate::name::PluginId;
 
 /// One plugin of an agent. Without a version, the installed one will do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(try_from = "Written", into = "Written")]
 #[schemars(with = "Written")]
 #[ts(as = "Written")]
 pub struct PluginUse {
     pub id: PluginId,
     pub version: Option<VersionRange>,
+    /// What the plugin is told. Its own business.
+    pub options: Option<Value>,
 }
 
 /// As people write it.
@@ -37,26 +40,30 @@ struct Named {
     id: PluginId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<VersionRange>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "unknown")]
+    options: Option<Value>,
 }
 
 impl TryFrom<Written> for PluginUse {
     type Error = String;
     fn try_from(written: Written) -> Result<Self, String> {
         let text = match written {
-            Written::Long(Named { id, version }) => return Ok(Self { id, version }),
+            Written::Long(Named { id, version, options }) => return Ok(Self { id, version, options }),
             Written::Short(text) => text,
         };
         let (id, version) = text.split_once('@').map_or((text.as_str(), None), |(id, v)| (id, Some(v)));
         Ok(Self {
             id: PluginId::parse(id).map_err(|e| e.to_string())?,
             version: version.map(VersionRange::parse).transpose().map_err(|e| e.to_string())?,
+            options: None,
         })
     }
 }
 
 impl From<PluginUse> for Written {
     fn from(it: PluginUse) -> Self {
-        Self::Long(Named { id: it.id, version: it.version })
+        Self::Long(Named { id: it.id, version: it.version, options: it.options })
     }
 }
 

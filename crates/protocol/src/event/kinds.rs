@@ -343,6 +343,9 @@ event! {
         pub value: Guarded<Value>, // T
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub error: Guarded<String>, // T
+        /// The hook found that it speaks for somebody outside.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub untrusted: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub by: Guarded<String>, // S
     }

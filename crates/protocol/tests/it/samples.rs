@@ -350,6 +350,7 @@ fn amended_result(visibility: Visibility) -> Vec<Event> {
             outcome,
             value,
             error,
+            untrusted: true,
             by,
         })
     };

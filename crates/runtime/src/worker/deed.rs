@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolyard_engine::{Effect, EffectId, Input, Run};
 use toolyard_protocol::agent::execution::{AiAgent, Execution};
 use toolyard_protocol::event::BlobRef;
-use toolyard_protocol::tool::Visibility;
+use toolyard_protocol::tool::{ToolSpec, Visibility};
 use toolyard_protocol::{CallId, Timestamp, ToolOutcome, limits};
 use toolyard_store::log::Appended;
 use toolyard_store::{StoreError, Tx};
@@ -81,12 +81,21 @@ impl Deed {
                 let value = act(tx, context, given).await?;
                 let fitted = fit(ToolOutcome::Ok(value));
                 let (blob, untrusted) = (fitted.blob_ref(), self.untrusted);
-                let input = Input::ToolEnded { call: self.call, outcome: fitted.outcome, blob, untrusted };
+                let input = Input::ToolEnded {
+                    call: self.call,
+                    outcome: fitted.outcome,
+                    blob,
+                    untrusted,
+                    notes: Vec::new(),
+                };
                 Ok((input, fitted.blob.into_iter().collect()))
             }
             Kind::Told(value) => {
                 let (outcome, untrusted) = (ToolOutcome::Ok(value), self.untrusted);
-                Ok((Input::ToolEnded { call: self.call, outcome, blob: None, untrusted }, Vec::new()))
+                Ok((
+                    Input::ToolEnded { call: self.call, outcome, blob: None, untrusted, notes: Vec::new() },
+                    Vec::new(),
+                ))
             }
             Kind::Child { rt, agent, visibility, expires } => {
                 let sent = Sent {
@@ -108,7 +117,13 @@ impl Deed {
 
     pub(super) fn failed(&self, text: String) -> Input {
         let outcome = ToolOutcome::Failed(text);
-        Input::ToolEnded { call: self.call.clone(), outcome, blob: None, untrusted: self.untrusted }
+        Input::ToolEnded {
+            call: self.call.clone(),
+            outcome,
+            blob: None,
+            untrusted: self.untrusted,
+            notes: Vec::new(),
+        }
     }
 }
 
@@ -122,6 +137,15 @@ fn told(refused: Refused) -> Undone {
             tracing::warn!(error = %e, "a tool of the gateway failed");
             Undone::Refused("The tool could not store its result".to_owned())
         }
+    }
+}
+
+/// Its calls are deeds, whatever they are given.
+pub(super) fn is_deed(spec: &ToolSpec) -> bool {
+    match &spec.execution {
+        Execution::Prebuilt(prebuilt) => prebuilt::find(&prebuilt.action).is_none_or(|p| p.way != Way::Read),
+        Execution::AiAgent(_) => true,
+        _ => false,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Routing: from a call that the model wrote to a verdict. Validate the
 //! arguments, decide the permission, find the place.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 use toolyard_engine::permission::{self, Decision, Grant, GrantScope, Policy};
 use toolyard_engine::{AskKind, Effect, Input, ParkKind, RoutedCall, Verdict};
@@ -27,7 +29,11 @@ pub(super) fn safe_name(name: &str) -> ToolName {
 
 impl Worker {
     /// Routes the calls of a reply.
-    pub(super) async fn route(&mut self, calls: Vec<RawCall>) -> Result<Vec<RoutedCall>, Stop> {
+    pub(super) async fn route(
+        &mut self,
+        calls: Vec<RawCall>,
+        skipped: &HashMap<CallId, String>,
+    ) -> Result<Vec<RoutedCall>, Stop> {
         if calls.is_empty() {
             return Ok(Vec::new());
         }
@@ -37,6 +43,11 @@ impl Worker {
             if i >= most {
                 let text = format!("Too many calls in one reply: the limit is {most}");
                 return refuse(raw.call, safe_name(&raw.name), Value::Null, raw.metadata, text);
+            }
+            if let Some(plugin) = skipped.get(&raw.call) {
+                let args = parse_arguments(&raw.args_text).unwrap_or_default();
+                let text = format!("Tool call skipped by plugin {plugin}");
+                return refuse(raw.call, safe_name(&raw.name), args, raw.metadata, text);
             }
             self.route_one(raw, &grants)
         });

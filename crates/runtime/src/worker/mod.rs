@@ -10,6 +10,7 @@ mod deed;
 mod draft;
 mod gate;
 mod history;
+mod hooked;
 mod scribe;
 mod search;
 mod servers;
@@ -76,6 +77,8 @@ pub(crate) struct Worker {
     before: Option<Past>,
     /// The last append also gave the run up.
     released: bool,
+    /// The step whose results the plugins have seen.
+    amended: Option<u32>,
 }
 
 impl Worker {
@@ -101,6 +104,7 @@ impl Worker {
             first_open_turn: 0,
             before: None,
             released: false,
+            amended: None,
             rt,
         }
     }
@@ -278,14 +282,22 @@ impl Worker {
     async fn heard(&mut self, heard: Heard) -> Result<(), Stop> {
         match heard {
             Heard::More => Ok(()),
-            Heard::Whole { reply, calls } => {
+            Heard::Whole { reply, calls, chain, held } => {
                 toolyard_store::failpoint!("model.after_stream");
                 self.speaking = None;
-                let calls = self.route(calls).await?;
+                let Some((reply, calls, skipped)) = self.hooked(chain, held, reply, calls).await? else {
+                    return Ok(());
+                };
+                let calls = self.route(calls, &skipped).await?;
                 self.tell(Input::ModelReplied { reply, calls }).await
+            }
+            Heard::Stopped(stopped) => {
+                self.speaking = None;
+                self.stopped(stopped).await
             }
             Heard::Failed { error, said } => {
                 self.speaking = None;
+                self.chain().error(&error.to_string());
                 let detail = error.detail().unwrap_or_default().to_owned();
                 let (code, message) = (error.code(), error.to_string());
                 tracing::warn!(run = %self.id, code = code.as_str(), %message, "the model failed");

@@ -4,19 +4,22 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Poll;
 
-use futures::future::poll_fn;
+use futures::future::{BoxFuture, poll_fn};
 use futures::{FutureExt, StreamExt};
 use toolyard_engine::{Effect, EffectId, Reply, Tools};
 use toolyard_models::{
     Candidate, Chunk, ModelError, ModelRecord, ModelStream, OfferedTool, OutputSchema, Request, Wanted,
 };
+use toolyard_plugins::hooks::{Chain, Stopped};
 use toolyard_protocol::ErrorCode;
-use toolyard_protocol::agent::{Period, ToolChoice};
+use toolyard_protocol::agent::{Period, Rewriting, ToolChoice};
+use toolyard_protocol::manifest::HookName;
 use toolyard_protocol::tool::Toolset;
 use toolyard_store::{failpoint, usage};
 
 use super::context::Fitted;
 use super::draft::{Audience, Draft, RawCall};
+use super::hooked;
 use super::search;
 use super::{Stop, Worker};
 use crate::agents::LoadedAgent;
@@ -36,6 +39,48 @@ pub(super) struct Speaking {
     /// Who would speak instead, and what they would be asked.
     others: VecDeque<Candidate>,
     request: Option<Request>,
+    /// The plugins that listen. Away while they work on `hooking`.
+    chain: Option<Chain>,
+    hooking: Option<Hooking>,
+    /// Nobody sees the reply before the plugins saw it whole.
+    held: bool,
+}
+
+/// Plugins at work on new words. It goes on where it stood when the worker
+/// comes back from something else.
+type Hooking = BoxFuture<'static, (Chain, Vec<Result<Chunk, ModelError>>, Result<(), Stopped>)>;
+
+/// Lets the plugins see, and change, each new text.
+async fn listened(
+    mut chain: Chain,
+    mut heard: Vec<Result<Chunk, ModelError>>,
+) -> (Chain, Vec<Result<Chunk, ModelError>>, Result<(), Stopped>) {
+    let mut texts: Vec<String> = (heard.iter())
+        .filter_map(|chunk| match chunk {
+            Ok(Chunk::TextDelta { text }) => Some(text.clone()),
+            _ => None,
+        })
+        .collect();
+    let count = texts.len();
+    if count == 0 {
+        return (chain, heard, Ok(()));
+    }
+    let done = chain.text_chunks(&mut texts).await;
+    // A plugin may keep words back and give them later, with others.
+    let rest = texts.split_off(count.min(texts.len())).concat();
+    let mut new = texts.into_iter();
+    let mut left = count;
+    for chunk in &mut heard {
+        if let Ok(Chunk::TextDelta { text }) = chunk {
+            *text = new.next().unwrap_or_default();
+            left -= 1;
+            if left == 0 {
+                text.push_str(&rest);
+            }
+        }
+    }
+    heard.retain(|chunk| !matches!(chunk, Ok(Chunk::TextDelta { text }) if text.is_empty()));
+    (chain, heard, done)
 }
 
 /// The request in the words and within the means of one model.
@@ -57,8 +102,18 @@ fn fitted(mut request: Request, record: &ModelRecord) -> Request {
 /// What came of listening.
 pub(super) enum Heard {
     More,
-    Whole { reply: Reply, calls: Vec<RawCall> },
-    Failed { error: ModelError, said: Option<Reply> },
+    Whole {
+        reply: Reply,
+        calls: Vec<RawCall>,
+        chain: Chain,
+        held: bool,
+    },
+    /// A critical plugin wants it to end.
+    Stopped(Stopped),
+    Failed {
+        error: ModelError,
+        said: Option<Reply>,
+    },
 }
 
 /// Nothing follows it.
@@ -86,11 +141,24 @@ impl Speaking {
         others: VecDeque<Candidate>,
         request: Request,
         draft: Draft,
+        chain: Chain,
+        held: bool,
     ) -> Self {
         let again = (!others.is_empty()).then(|| request.clone());
         let Candidate { record, model } = candidate;
         let stream = model.stream(fitted(request, &record));
-        Self { id, stream, heard: Vec::new(), draft: Some(draft), record, others, request: again }
+        Self {
+            id,
+            stream,
+            heard: Vec::new(),
+            draft: Some(draft),
+            record,
+            others,
+            request: again,
+            chain: Some(chain),
+            hooking: None,
+            held,
+        }
     }
 
     /// Asks the next model, if nothing was heard of this one and it is busy or
@@ -118,6 +186,24 @@ impl Speaking {
     /// Waits for the next words. What came together is heard together: one read
     /// of the vendor's stream is one piece of news. Dropped halfway, it loses nothing.
     pub(super) async fn hear(&mut self) -> Heard {
+        if self.hooking.is_none() {
+            self.listen().await;
+            if let Some(chain) = self.chain.take_if(|chain| chain.has(HookName::OnTextChunk)) {
+                self.hooking = Some(Box::pin(listened(chain, std::mem::take(&mut self.heard))));
+            }
+        }
+        if let Some(hooking) = &mut self.hooking {
+            let (chain, heard, done) = hooking.await;
+            self.hooking = None;
+            (self.chain, self.heard) = (Some(chain), heard);
+            if let Err(stopped) = done {
+                return Heard::Stopped(stopped);
+            }
+        }
+        self.take()
+    }
+
+    async fn listen(&mut self) {
         let cut = || Err(ModelError::Cut { detail: Default::default() });
         if self.heard.is_empty() {
             let first = self.stream.next().await;
@@ -140,7 +226,6 @@ impl Speaking {
                 }
             }
         }
-        self.take()
     }
 
     fn take(&mut self) -> Heard {
@@ -159,27 +244,37 @@ impl Speaking {
                 break;
             }
         }
-        draft.tell();
+        if !self.held {
+            draft.tell();
+        }
         let Some(end) = end else { return Heard::More };
         if let Err(error) = &end
             && self.falls_back(error)
         {
             return Heard::More;
         }
-        let Some(draft) = self.draft.take() else { return Heard::More };
+        let (Some(draft), Some(chain)) = (self.draft.take(), self.chain.take()) else { return Heard::More };
         match end {
             Ok(finish) => {
                 let (reply, calls) = draft.finish(finish);
-                Heard::Whole { reply: self.signed(reply), calls }
+                Heard::Whole { reply: self.signed(reply), calls, chain, held: self.held }
             }
-            Err(error) => Heard::Failed { error, said: draft.so_far().map(|said| self.signed(said)) },
+            Err(error) => Heard::Failed { error, said: self.shown(draft) },
         }
     }
 
     /// Stops listening; answers what was shown.
     pub(super) fn silence(mut self) -> Option<Reply> {
-        let said = self.draft.take().and_then(Draft::so_far);
-        said.map(|said| self.signed(said))
+        self.draft.take().and_then(|draft| self.shown(draft))
+    }
+
+    /// What was shown of a reply that does not end. What was held back was not.
+    fn shown(&self, draft: Draft) -> Option<Reply> {
+        let mut said = draft.so_far()?;
+        if self.held {
+            said.parts.clear();
+        }
+        Some(self.signed(said))
     }
 }
 
@@ -219,6 +314,9 @@ impl Worker {
         if let Some(text) = self.over_budget(&agent).await? {
             return self.fail(ErrorCode::BudgetExceeded, &text, String::new()).await;
         }
+        if !self.amend_results().await? {
+            return Ok(());
+        }
         let Some(candidate) = candidates.pop_front() else { return Ok(()) };
         let shown = search::offered(&offer, &agent.tools.set, &self.run, agent.search_above());
         let mut request = frame(&agent, shown, tools);
@@ -241,15 +339,20 @@ impl Worker {
             attempt,
             show_reasoning: created.is_some_and(|c| c.show_reasoning),
         };
+        let mut chain = self.chain();
+        if let Err(stopped) = hooked::asked(&mut chain, &mut request).await {
+            return self.stopped(stopped).await;
+        }
+        let held = chain.must_hold() || (agent.config.loop_.rewriting == Rewriting::Hold && chain.rewrites());
         let offered = if request.tools.is_empty() { Toolset::default() } else { offer.set.clone() };
         let id = EffectId::Model { step, attempt };
         let draft = Draft::new(audience, offered);
-        self.speaking = Some(Speaking::begin(id, candidate, candidates, request, draft));
+        self.speaking = Some(Speaking::begin(id, candidate, candidates, request, draft, chain, held));
         Ok(())
     }
 
     /// The model that the run asks for, or the agent's, and those behind it.
-    fn candidates(&self, agent: &LoadedAgent) -> Result<Vec<Candidate>, ModelError> {
+    pub(super) fn candidates(&self, agent: &LoadedAgent) -> Result<Vec<Candidate>, ModelError> {
         let own = agent.model();
         let wanted = match self.run.model() {
             Some(name) => Wanted { fallback: own.fallback, ..Wanted::named(name) },

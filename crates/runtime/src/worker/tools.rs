@@ -114,9 +114,11 @@ impl Worker {
             End::Outcome(outcome) => outcome,
             End::Asks(asking) => return self.ask(done.call, asking).await,
         };
+        let hooked = self.hooked_result(&done.call, outcome, done.untrusted).await?;
+        let Some((outcome, untrusted, notes)) = hooked else { return Ok(()) };
         let fitted = fit(outcome);
-        let (blob, untrusted) = (fitted.blob_ref(), done.untrusted);
-        let input = Input::ToolEnded { call: done.call, outcome: fitted.outcome, blob, untrusted };
+        let blob = fitted.blob_ref();
+        let input = Input::ToolEnded { call: done.call, outcome: fitted.outcome, blob, untrusted, notes };
         self.tell_with(input, fitted.blob.into_iter().collect()).await
     }
 }

@@ -8,7 +8,9 @@ mod marks;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::hooks::{Answer, Hook, Nature, Stage, Step};
+use toolyard_protocol::manifest::HookName;
+
+use crate::hooks::{Answer, Hook, Nature, Points, Stage, Step};
 
 pub use extract::Extractor;
 pub use marks::{Marks, marked};
@@ -91,7 +93,11 @@ impl Hook for Citations {
     }
 
     fn nature(&self) -> Nature {
-        Nature { rewrites: self.0.inline_markers, ..Nature::default() }
+        Nature {
+            rewrites: self.0.inline_markers,
+            points: Points::of(&[HookName::OnAgentResponse]),
+            ..Nature::default()
+        }
     }
 
     fn on_agent_response<'a>(&'a self, stage: &'a mut Stage<'_>, answer: &'a mut Answer) -> Step<'a> {

@@ -1,0 +1,442 @@
+//! The agent's plugins at work on a run: between what comes from outside and
+//! what the engine hears. Events hold the hooked value.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+use toolyard_engine::{Input, Note, Reply};
+use toolyard_models::{ChatTurn, Request};
+use toolyard_plugins::hooks::{
+    Answer, AskedTool, Called, Chain, Cited, Ended, Left, Prompt, Ran, Said, SaidBy, Scene, State, Stopped,
+};
+use toolyard_protocol::event::{PluginEmitted, PluginStateSaved, ReplyAmended, ResultAmended};
+use toolyard_protocol::manifest::HookName;
+use toolyard_protocol::message::{Part, text_of};
+use toolyard_protocol::outcome::OutcomeKind;
+use toolyard_protocol::{CallId, ErrorCode, Guarded, ToolOutcome, limits};
+use toolyard_schema::parse_arguments;
+
+use super::draft::RawCall;
+use super::{Stop, Worker};
+
+/// Plugins of one run remember together: their state has one name.
+const TOGETHER: &str = "run";
+
+impl Worker {
+    /// The plugins, with what they remember of this run.
+    pub(super) fn chain(&self) -> Chain {
+        let hooks = self.agent.as_ref().map(|agent| agent.hooks.clone()).unwrap_or_default();
+        let state = match self.run.plugin_state(TOGETHER) {
+            Some(Value::Object(state)) => state.clone(),
+            _ => State::new(),
+        };
+        let created = self.run.created();
+        let scene = Scene {
+            run: self.id.clone(),
+            client: self.works_for(),
+            thread: created.and_then(|c| c.space.clone()),
+            provider: self.vendor(),
+            message: self.run.message().to_string(),
+            step: self.run.step(),
+        };
+        Chain::new(hooks, scene, state)
+    }
+
+    /// The kind of provider that the run's model is of.
+    fn vendor(&self) -> String {
+        let Ok(agent) = &self.agent else { return String::new() };
+        let first = self.candidates(agent).ok().and_then(|chain| chain.into_iter().next());
+        first.map(|c| self.rt.registry.providers().vendor(&c.record.provider).to_owned()).unwrap_or_default()
+    }
+
+    /// A critical plugin stopped the run.
+    pub(super) async fn stopped(&mut self, stopped: Stopped) -> Result<(), Stop> {
+        let text = format!("Stopped by plugin {}", stopped.plugin);
+        self.fail(ErrorCode::PluginFailed, &text, stopped.error.to_string()).await
+    }
+
+    /// What the plugins make of a whole reply. None if one of them stopped the run.
+    pub(super) async fn hooked(
+        &mut self,
+        mut chain: Chain,
+        held: bool,
+        mut reply: Reply,
+        calls: Vec<RawCall>,
+    ) -> Result<Option<(Reply, Vec<RawCall>, HashMap<CallId, String>)>, Stop> {
+        let mut skipped = HashMap::new();
+        let mut parts = reply.parts.clone();
+        let mut routed = Vec::with_capacity(calls.len());
+        let done = async {
+            if chain.has(HookName::OnTextEnd) {
+                for part in &mut parts {
+                    if let Part::Text { text } | Part::Reasoning { text, .. } = part {
+                        chain.text_end(text).await?;
+                    }
+                }
+            }
+            if calls.is_empty() && chain.has(HookName::OnAgentResponse) {
+                let mut answer = self.answer(&reply, &parts);
+                let before = answer.text.clone();
+                chain.agent_response(&mut answer).await?;
+                if answer.text != before {
+                    retell(&mut parts, answer.text);
+                }
+            }
+            for mut raw in calls {
+                if let Some(by) = before_call(&mut chain, &mut raw).await? {
+                    skipped.insert(raw.call.clone(), by);
+                }
+                routed.push(raw);
+            }
+            Ok::<(), Stopped>(())
+        };
+        if let Err(stopped) = done.await {
+            self.stopped(stopped).await?;
+            return Ok(None);
+        }
+        if parts != reply.parts {
+            if held {
+                reply.parts = parts;
+            } else {
+                reply.notes.push(Note::ReplyAmended(ReplyAmended {
+                    step: self.run.step(),
+                    message: self.run.message(),
+                    parts,
+                    show_reasoning: self.run.created().is_some_and(|c| c.show_reasoning),
+                    by: Guarded::Hidden,
+                }));
+            }
+        }
+        reply.notes.extend(self.notes(chain.leave()));
+        Ok(Some((reply, routed, skipped)))
+    }
+
+    fn answer(&self, reply: &Reply, parts: &[Part]) -> Answer {
+        let sources = parts.iter().filter_map(|part| match part {
+            Part::Source { url, title, start_index, end_index, .. } => Some(Cited {
+                url: url.clone(),
+                title: title.clone(),
+                start_index: *start_index,
+                end_index: *end_index,
+            }),
+            _ => None,
+        });
+        let steps = self.run.turns().last().into_iter().flat_map(|turn| turn.steps.iter());
+        let tool_results = steps.flat_map(|step| {
+            step.reply.calls.iter().filter_map(|call| {
+                let outcome = &step.result_of(&call.call)?.outcome;
+                let result = outcome.value().cloned().unwrap_or_default();
+                Some(Ended {
+                    id: call.call.clone(),
+                    name: call.tool.to_string(),
+                    outcome: outcome.kind(),
+                    result,
+                })
+            })
+        });
+        let mut usage = self.run.usage();
+        usage.add(&reply.usage);
+        let cost = match (self.run.cost(), reply.cost) {
+            (None, None) => None,
+            (before, now) => Some(before.unwrap_or(0).saturating_add(now.unwrap_or(0))),
+        };
+        Answer {
+            text: text_of(parts),
+            sources: sources.collect(),
+            provider_metadata: reply.metadata.clone().unwrap_or_default(),
+            tool_results: tool_results.collect(),
+            usage,
+            cost,
+        }
+    }
+
+    /// What a chain leaves for the log. A state that grew too large stays as it was.
+    pub(super) fn notes(&self, left: Left) -> Vec<Note> {
+        let mut notes: Vec<Note> = left
+            .emitted
+            .into_iter()
+            .map(|e| Note::PluginEmitted(PluginEmitted { plugin: e.plugin, name: e.name, value: e.value }))
+            .collect();
+        let state = Value::Object(left.state);
+        let known = self.run.plugin_state(TOGETHER);
+        let empty = state.as_object().is_some_and(|s| s.is_empty());
+        if known != Some(&state) && !(known.is_none() && empty) {
+            let bytes = state.to_string().len();
+            if bytes > limits::PLUGIN_STATE_BYTES {
+                let most = limits::PLUGIN_STATE_BYTES;
+                tracing::warn!(run = %self.id, bytes, most, "what plugins remember is too large: it stays as it was");
+            } else {
+                let (plugin, state) = (Guarded::Shown(TOGETHER.to_owned()), Guarded::Shown(state));
+                notes.push(Note::PluginStateSaved(PluginStateSaved { plugin, state }));
+            }
+        }
+        notes
+    }
+
+    /// What the plugins make of a result before it is logged.
+    pub(super) async fn hooked_result(
+        &mut self,
+        call: &CallId,
+        outcome: ToolOutcome,
+        untrusted: bool,
+    ) -> Result<Option<(ToolOutcome, bool, Vec<Note>)>, Stop> {
+        let mut chain = self.chain();
+        if !chain.has(HookName::OnAfterToolCall) {
+            return Ok(Some((outcome, untrusted, Vec::new())));
+        }
+        let Some(mut ran) = self.ran(call, &outcome, untrusted) else {
+            return Ok(Some((outcome, untrusted, Vec::new())));
+        };
+        let before = ran.clone();
+        if let Err(stopped) = chain.after_tool_call(&mut ran).await {
+            self.stopped(stopped).await?;
+            return Ok(None);
+        }
+        let notes = self.notes(chain.leave());
+        let untrusted = ran.untrusted;
+        let outcome = if ran == before { outcome } else { outcome_of(&outcome, ran) };
+        Ok(Some((outcome, untrusted, notes)))
+    }
+
+    /// Results that were logged as they came: the model reads what the plugins
+    /// make of them. False if the log has something new.
+    pub(super) async fn amend_results(&mut self) -> Result<bool, Stop> {
+        let mut chain = self.chain();
+        if !chain.has(HookName::OnAfterToolCall) {
+            return Ok(true);
+        }
+        let step = self.run.turns().last().and_then(|turn| turn.steps.last().cloned());
+        let Some(step) = step.filter(|step| self.amended != Some(step.reply.step)) else { return Ok(true) };
+        let mut notes = Vec::new();
+        for call in &step.reply.calls {
+            let Some(result) = step.result_of(&call.call).filter(|r| r.blob.is_none()) else { continue };
+            if self.is_hooked_at_its_end(call.tool.as_str()) {
+                continue;
+            }
+            let Some(mut ran) = self.ran(&call.call, &result.outcome, false) else { continue };
+            let before = ran.clone();
+            if let Err(stopped) = chain.after_tool_call(&mut ran).await {
+                self.stopped(stopped).await?;
+                return Ok(false);
+            }
+            if ran == before {
+                continue;
+            }
+            let untrusted = ran.untrusted;
+            let outcome = outcome_of(&result.outcome, ran);
+            let (value, error) = (outcome.value().cloned(), outcome.text().map(str::to_owned));
+            notes.push(Note::ResultAmended(ResultAmended {
+                call: call.call.clone(),
+                tool: call.tool.clone(),
+                visibility: call.visibility,
+                outcome: outcome.kind(),
+                value: value.map_or(Guarded::Hidden, Guarded::Shown),
+                error: error.map_or(Guarded::Hidden, Guarded::Shown),
+                untrusted,
+                by: Guarded::Hidden,
+            }));
+        }
+        self.amended = Some(step.reply.step);
+        notes.extend(self.notes(chain.leave()));
+        if notes.is_empty() {
+            return Ok(true);
+        }
+        self.tell(Input::Noted(notes)).await?;
+        Ok(false)
+    }
+
+    /// Tools that run in the worker's hands: their results pass the plugins on
+    /// their way into the log.
+    fn is_hooked_at_its_end(&self, tool: &str) -> bool {
+        let spec = self.tools().and_then(|tools| tools.set.find(tool));
+        spec.is_some_and(|spec| !spec.is_client() && !super::deed::is_deed(spec))
+    }
+
+    fn ran(&self, call: &CallId, outcome: &ToolOutcome, untrusted: bool) -> Option<Ran> {
+        let turn = self.run.turns().last()?;
+        let asked = turn.steps.iter().flat_map(|s| s.reply.calls.iter()).find(|c| c.call == *call)?;
+        let (value, error) = (outcome.value().cloned(), outcome.text().map(str::to_owned));
+        Some(Ran {
+            id: call.clone(),
+            name: asked.tool.to_string(),
+            args: asked.args.shown().cloned().unwrap_or_default(),
+            result: value.unwrap_or_default(),
+            error,
+            untrusted,
+        })
+    }
+}
+
+/// Lets the plugins see a call; names the one that skips it.
+async fn before_call(chain: &mut Chain, raw: &mut RawCall) -> Result<Option<String>, Stopped> {
+    if !chain.has(HookName::OnBeforeToolCall) {
+        return Ok(None);
+    }
+    // Arguments that are none go on as they are: the model hears why.
+    let Ok(args) = parse_arguments(&raw.args_text) else { return Ok(None) };
+    let mut call = Called { id: raw.call.clone(), name: raw.name.clone(), args };
+    let before = call.clone();
+    let skipped = chain.before_tool_call(&mut call).await?;
+    if call != before {
+        raw.args_text = call.args.to_string();
+        raw.name = call.name;
+    }
+    Ok(skipped)
+}
+
+/// A result with what the plugins say. How it ended stays as it was, unless
+/// they make an error of it, or none.
+fn outcome_of(before: &ToolOutcome, ran: Ran) -> ToolOutcome {
+    match (before.kind(), ran.error) {
+        (OutcomeKind::Ok, None) => ToolOutcome::Ok(ran.result),
+        (OutcomeKind::Ok, Some(error)) => ToolOutcome::Failed(error),
+        (OutcomeKind::Failed, None) => ToolOutcome::Ok(ran.result),
+        (kind, error) => ToolOutcome::from_parts(kind, None, error),
+    }
+}
+
+/// The text of a reply is another one: it stands where the first text stood.
+fn retell(parts: &mut Vec<Part>, new: String) {
+    let mut new = Some(new);
+    parts.retain_mut(|part| match part {
+        Part::Text { text } => match new.take() {
+            Some(whole) => {
+                *text = whole;
+                true
+            }
+            None => false,
+        },
+        _ => true,
+    });
+    if let Some(text) = new.filter(|text| !text.is_empty()) {
+        parts.push(Part::text(text));
+    }
+}
+
+/// Lets the plugins change what the model is asked.
+pub(super) async fn asked(chain: &mut Chain, request: &mut Request) -> Result<(), Stopped> {
+    if !chain.has(HookName::OnUserMessage) {
+        return Ok(());
+    }
+    let (messages, places) = said(&request.turns);
+    let tools = request.tools.iter().map(|tool| AskedTool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        parameters: tool.schema.clone(),
+    });
+    let mut prompt = Prompt {
+        messages,
+        system_prompt: request.system.clone(),
+        tools: tools.collect(),
+        provider_tools: Value::Null,
+    };
+    let before = prompt.clone();
+    chain.user_message(&mut prompt).await?;
+    request.system = prompt.system_prompt;
+    if prompt.tools != before.tools {
+        request.tools.retain_mut(|tool| {
+            let Some(kept) = prompt.tools.iter().find(|t| t.name == tool.name) else { return false };
+            tool.description.clone_from(&kept.description);
+            tool.schema = kept.parameters.clone();
+            true
+        });
+    }
+    if prompt.messages != before.messages {
+        request.turns =
+            retold(std::mem::take(&mut request.turns), &places, &before.messages, &prompt.messages);
+    }
+    Ok(())
+}
+
+/// The conversation as plain messages, and the turn of each.
+fn said(turns: &[ChatTurn]) -> (Vec<Said>, Vec<(usize, usize)>) {
+    let (mut messages, mut places) = (Vec::new(), Vec::new());
+    for (i, turn) in turns.iter().enumerate() {
+        let mut add = |role, content: String, sub| {
+            messages.push(Said { role, content, index: Some(messages.len()) });
+            places.push((i, sub));
+        };
+        match turn {
+            ChatTurn::System(text) => add(SaidBy::System, text.clone(), 0),
+            ChatTurn::User { parts, .. } => add(SaidBy::User, text_of(parts), 0),
+            ChatTurn::Assistant { parts, .. } => add(SaidBy::Assistant, text_of(parts), 0),
+            ChatTurn::ToolResults(results) => {
+                for (sub, result) in results.iter().enumerate() {
+                    add(SaidBy::Tool, result.content.clone(), sub);
+                }
+            }
+        }
+    }
+    (messages, places)
+}
+
+/// Puts changed messages back. Calls and results stay where they are: vendors
+/// refuse one without the other.
+fn retold(turns: Vec<ChatTurn>, places: &[(usize, usize)], before: &[Said], after: &[Said]) -> Vec<ChatTurn> {
+    let kept: HashMap<usize, &str> =
+        after.iter().filter_map(|m| Some((m.index?, m.content.as_str()))).collect();
+    // A new message stands before the next old one.
+    let mut added: BTreeMap<usize, Vec<ChatTurn>> = BTreeMap::new();
+    for (i, message) in after.iter().enumerate().filter(|(_, m)| m.index.is_none()) {
+        let next = after[i..].iter().find_map(|m| m.index).and_then(|at| places.get(at));
+        let turn = next.map_or(turns.len(), |(turn, _)| *turn);
+        added.entry(turn).or_default().extend(own(message));
+    }
+    let mut changed: HashMap<usize, Vec<(usize, Option<&str>)>> = HashMap::new();
+    for (at, (turn, sub)) in places.iter().enumerate() {
+        let new = kept.get(&at).copied();
+        if new != before.get(at).map(|m| m.content.as_str()) {
+            changed.entry(*turn).or_default().push((*sub, new));
+        }
+    }
+    let mut out = Vec::with_capacity(turns.len());
+    let end = turns.len();
+    for (i, mut turn) in turns.into_iter().enumerate() {
+        out.extend(added.remove(&i).unwrap_or_default());
+        let mut stays = true;
+        for (sub, new) in changed.remove(&i).unwrap_or_default() {
+            stays &= change(&mut turn, sub, new);
+        }
+        if stays {
+            out.push(turn);
+        }
+    }
+    out.extend(added.remove(&end).unwrap_or_default());
+    out
+}
+
+/// Changes what a turn says. False if it is to go and may.
+fn change(turn: &mut ChatTurn, sub: usize, new: Option<&str>) -> bool {
+    match (turn, new) {
+        (ChatTurn::ToolResults(results), new) => {
+            if let Some(result) = results.get_mut(sub) {
+                result.content = new.unwrap_or("[removed by a plugin]").to_owned();
+            }
+            true
+        }
+        (ChatTurn::System(text), Some(new)) => {
+            *text = new.to_owned();
+            true
+        }
+        (ChatTurn::User { parts, .. } | ChatTurn::Assistant { parts, .. }, Some(new)) => {
+            retell(parts, new.to_owned());
+            true
+        }
+        (ChatTurn::Assistant { calls, parts }, None) if !calls.is_empty() => {
+            retell(parts, String::new());
+            true
+        }
+        (ChatTurn::System(_) | ChatTurn::User { .. } | ChatTurn::Assistant { .. }, None) => false,
+    }
+}
+
+fn own(message: &Said) -> Option<ChatTurn> {
+    let text = message.content.clone();
+    match message.role {
+        SaidBy::System => Some(ChatTurn::System(text)),
+        SaidBy::User => Some(ChatTurn::user(text)),
+        SaidBy::Assistant => Some(ChatTurn::assistant(text)),
+        // A result without its call.
+        SaidBy::Tool => None,
+    }
+}
