@@ -240,18 +240,25 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
                 by: secret(by),
             })
         }
-        Event::ResultAmended(ResultAmended { call, tool: name, visibility, outcome, value, error, untrusted, by }) => {
-            Event::ResultAmended(ResultAmended {
-                call: call.clone(),
-                tool: name.clone(),
-                visibility: *visibility,
-                outcome: *outcome,
-                value: tool(*visibility, value),
-                error: tool(*visibility, error),
-                untrusted: *untrusted,
-                by: secret(by),
-            })
-        }
+        Event::ResultAmended(ResultAmended {
+            call,
+            tool: name,
+            visibility,
+            outcome,
+            value,
+            error,
+            untrusted,
+            by,
+        }) => Event::ResultAmended(ResultAmended {
+            call: call.clone(),
+            tool: name.clone(),
+            visibility: *visibility,
+            outcome: *outcome,
+            value: tool(*visibility, value),
+            error: tool(*visibility, error),
+            untrusted: *untrusted,
+            by: secret(by),
+        }),
         Event::ToolsetReplaced(ToolsetReplaced { toolset, model }) => {
             Event::ToolsetReplaced(ToolsetReplaced { toolset: secret(toolset), model: secret(model) })
         }

@@ -1,5 +1,5 @@
-//! Which plugins an agent uses: `"time"`, `"time@^1.2"`, or
-//! `{"id": "time", "version": "^1.2", "options": {…}}`.
+//! Which installed plugins an agent uses: `"time"`, `"time@^1.2"`, or
+//! `{"id": "time", "version": "^1.2"}`.
 
 use std::collections::HashSet;
 

@@ -143,7 +143,9 @@ fn told(refused: Refused) -> Undone {
 /// Its calls are deeds, whatever they are given.
 pub(super) fn is_deed(spec: &ToolSpec) -> bool {
     match &spec.execution {
-        Execution::Prebuilt(prebuilt) => prebuilt::find(&prebuilt.action).is_none_or(|p| p.way != Way::Read),
+        Execution::Prebuilt(prebuilt) => {
+            prebuilt::find(&prebuilt.action).is_none_or(|p| !matches!(p.way, Way::Read))
+        }
         Execution::AiAgent(_) => true,
         _ => false,
     }

@@ -66,6 +66,8 @@ impl Worker {
         let mut skipped = HashMap::new();
         let mut parts = reply.parts.clone();
         let mut routed = Vec::with_capacity(calls.len());
+        let ends = calls.is_empty() && chain.has(HookName::OnAgentResponse);
+        let answer = ends.then(|| self.answer(&reply));
         let done = async {
             if chain.has(HookName::OnTextEnd) {
                 for part in &mut parts {
@@ -74,9 +76,9 @@ impl Worker {
                     }
                 }
             }
-            if calls.is_empty() && chain.has(HookName::OnAgentResponse) {
-                let mut answer = self.answer(&reply, &parts);
-                let before = answer.text.clone();
+            if let Some(mut answer) = answer {
+                let before = text_of(&parts);
+                answer.text.clone_from(&before);
                 chain.agent_response(&mut answer).await?;
                 if answer.text != before {
                     retell(&mut parts, answer.text);
@@ -111,8 +113,9 @@ impl Worker {
         Ok(Some((reply, routed, skipped)))
     }
 
-    fn answer(&self, reply: &Reply, parts: &[Part]) -> Answer {
-        let sources = parts.iter().filter_map(|part| match part {
+    /// The end of a turn, but for its text.
+    fn answer(&self, reply: &Reply) -> Answer {
+        let sources = reply.parts.iter().filter_map(|part| match part {
             Part::Source { url, title, start_index, end_index, .. } => Some(Cited {
                 url: url.clone(),
                 title: title.clone(),
@@ -141,7 +144,7 @@ impl Worker {
             (before, now) => Some(before.unwrap_or(0).saturating_add(now.unwrap_or(0))),
         };
         Answer {
-            text: text_of(parts),
+            text: String::new(),
             sources: sources.collect(),
             provider_metadata: reply.metadata.clone().unwrap_or_default(),
             tool_results: tool_results.collect(),
