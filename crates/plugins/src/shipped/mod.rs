@@ -18,7 +18,7 @@ use crate::hooks::Hook;
 pub use injection::{Finding, InjectionGuard, inspect};
 pub use logging::Logging;
 pub use metrics::Metrics;
-pub use pii::PiiFilter;
+pub use pii::{Options as PiiOptions, PiiFilter};
 pub use rate::RateLimit;
 
 /// Every plugin that ships, by id.

@@ -67,7 +67,9 @@ impl PiiFilter {
         for custom in &options.patterns {
             looks.push((custom.name.clone(), compile(&custom.name, &custom.pattern)?, |_| true));
         }
-        for kind in options.kinds {
+        // The longest forms first: an account holds what looks like a phone number.
+        let order = [Kind::Iban, Kind::Card, Kind::Email, Kind::Phone];
+        for kind in order.into_iter().filter(|kind| options.kinds.contains(kind)) {
             let (name, pattern, holds): (_, _, fn(&str) -> bool) = match kind {
                 Kind::Email => {
                     ("email", r"(?i)[a-z0-9._%+'-]+\s?@\s?[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}", |_| true)

@@ -6,9 +6,11 @@
 mod audit;
 mod bundles;
 mod code;
+mod hooks;
 mod limits;
 mod people;
 mod pool;
+mod shipped;
 mod walls;
 mod world;
 mod x12;

@@ -1,0 +1,202 @@
+//! The plugins that ship.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolyard_plugins::hooks::{Answer, Chain, Cited, Ended, Hook, Left, Prompt, Scene, State};
+use toolyard_plugins::shipped::{self, PiiFilter, SHIPPED};
+use toolyard_protocol::{CallId, EntityId, OutcomeKind, RunId};
+
+fn made(id: &str, options: Value) -> Arc<dyn Hook> {
+    shipped::make(id, &options).unwrap().unwrap()
+}
+
+fn chain(hook: Arc<dyn Hook>, provider: &str) -> Chain {
+    let scene = Scene {
+        run: RunId::mint(),
+        client: Some(EntityId::mint()),
+        thread: None,
+        provider: provider.to_owned(),
+        message: "msg_1".to_owned(),
+        step: 1,
+    };
+    Chain::new(vec![hook].into(), scene, State::new())
+}
+
+fn cited(url: &str, span: Option<(u32, u32)>) -> Cited {
+    let (start_index, end_index) = span.unzip();
+    Cited { url: url.to_owned(), title: Some("A title".to_owned()), start_index, end_index }
+}
+
+async fn cite(options: Value, provider: &str, answer: Answer) -> (String, Left) {
+    let mut chain = chain(made("citations", options), provider);
+    let mut answer = answer;
+    chain.agent_response(&mut answer).await.unwrap();
+    (answer.text, chain.leave())
+}
+
+fn spoken(text: &str, sources: Vec<Cited>) -> Answer {
+    Answer { text: text.to_owned(), sources, ..Answer::default() }
+}
+
+#[tokio::test]
+async fn u15_u17_u18_marks_stand_behind_what_they_support_counted_in_characters() {
+    let sources = vec![
+        cited("https://a.example", Some((0, 5))),
+        cited("https://b.example", Some((6, 8))),
+        cited("https://c.example", Some((6, 8))),
+        cited("https://d.example", Some((0, 99))),
+        cited("https://e.example", None),
+    ];
+    let (text, left) = cite(json!({}), "openai.responses", spoken("Ærøá🙂 ok.", sources)).await;
+    assert_eq!(text, "Ærøá🙂[1] ok[2][3].");
+    let event = &left.emitted[0];
+    assert_eq!((event.plugin.as_str(), event.name.as_str()), ("citations", "citation"));
+    assert_eq!(event.value["messageId"], "msg_1");
+    let list = event.value["citations"].as_array().unwrap();
+    assert_eq!(list.len(), 5, "those without a mark are listed too");
+    assert_eq!(
+        list[0],
+        json!({"id": "cite-1", "number": 1, "type": "url", "url": "https://a.example", "title": "A title", "startIndex": 0, "endIndex": 5})
+    );
+    assert_eq!(left.state["citations"], event.value["citations"]);
+}
+
+#[tokio::test]
+async fn spec_32_footnotes_and_other_event_names_are_options() {
+    let sources = vec![cited("https://a.example", Some((0, 2)))];
+    let options = json!({"markers": "footnote", "eventName": "sources"});
+    let (text, left) = cite(options, "gemini", spoken("Hi", sources)).await;
+    assert_eq!((text.as_str(), left.emitted[0].name.as_str()), ("Hi[^1]", "sources"));
+}
+
+#[tokio::test]
+async fn u19_sources_of_anthropic_have_no_places_and_change_no_text() {
+    let sources = vec![cited("https://a.example", Some((0, 2)))];
+    let (text, left) = cite(json!({}), "anthropic", spoken("Hi", sources)).await;
+    assert_eq!(text, "Hi");
+    assert_eq!(left.emitted[0].value["citations"][0]["endIndex"], Value::Null);
+}
+
+#[tokio::test]
+async fn u16_u28_an_unknown_provider_and_an_answer_without_sources_stay_as_they_are() {
+    let sources = vec![cited("https://a.example", Some((0, 2)))];
+    for (provider, sources) in [("mystery", sources), ("openai", vec![])] {
+        let (text, left) = cite(json!({}), provider, spoken("Hi", sources)).await;
+        assert_eq!((text.as_str(), left.emitted.len()), ("Hi", 0), "{provider}");
+    }
+}
+
+#[tokio::test]
+async fn u26_documents_that_tools_found_are_cited_by_their_id() {
+    let found = |name: &str, result| Ended {
+        id: CallId::mint(),
+        name: name.to_owned(),
+        outcome: OutcomeKind::Ok,
+        result,
+    };
+    let answer = Answer {
+        text: "It is so.".to_owned(),
+        tool_results: vec![
+            found(
+                "searchKnowledge",
+                json!({"results": [{"documentId": "doc_1", "title": "Rules", "text": "so it is"}]}),
+            ),
+            found("myRag", json!([{"url": "https://kb.example/7", "title": "Seven"}, {"no": "document"}])),
+            found("other", json!("text")),
+        ],
+        ..Answer::default()
+    };
+    let (text, left) = cite(json!({}), "openai", answer).await;
+    assert_eq!(text, "It is so.");
+    let list = &left.emitted[0].value["citations"];
+    assert_eq!(list[0]["type"], "document");
+    assert_eq!((&list[0]["documentId"], &list[0]["toolName"]), (&json!("doc_1"), &json!("searchKnowledge")));
+    assert_eq!((&list[1]["type"], &list[1]["url"]), (&json!("url"), &json!("https://kb.example/7")));
+    assert_eq!(list.as_array().unwrap().len(), 2);
+}
+
+fn pii() -> PiiFilter {
+    PiiFilter::new(toolyard_plugins::shipped::PiiOptions::default()).unwrap()
+}
+
+#[test]
+fn u26_what_names_a_person_is_found_in_its_many_forms() {
+    let filter = pii();
+    for (text, clean) in [
+        ("write to ada.love+x@mail.example.org!", "write to [email]!"),
+        ("ADA@EXAMPLE.COM", "[email]"),
+        ("call +49 (0)30 1234-5678 now", "call [phone] now"),
+        ("030/12345678", "[phone]"),
+        ("0049 30 12345678", "[phone]"),
+        ("DE89 3704 0044 0532 0130 00", "[iban]"),
+        ("iban gb82west12345698765432.", "iban [iban]."),
+        ("card 4111 1111 1111 1111", "card [card]"),
+        ("card 5500-0055-5555-5559 ok", "card [card] ok"),
+    ] {
+        assert_eq!(filter.clean(text), clean, "{text}");
+    }
+}
+
+#[test]
+fn numbers_that_name_nobody_stay() {
+    let filter = pii();
+    for text in [
+        "order 4111 1111 1111 1112",
+        "DE00 ABCD EFGH IJKL MNOP is no account",
+        "version 1.2.3, 2026-11-16 06:07, 12:30",
+        "1234567890123456789012345",
+        "3.14159265358979",
+        "user at example dot com",
+        "room 0123",
+    ] {
+        assert_eq!(filter.clean(text), text);
+    }
+}
+
+#[tokio::test]
+async fn u26_a_bad_pattern_is_told_and_a_good_one_is_used() {
+    let refused = shipped::make("pii-filter", &json!({"patterns": [{"name": "x", "pattern": "("}]}));
+    assert!(refused.unwrap().unwrap_err().contains("\"x\" is not a regular expression"));
+    let hook =
+        made("pii-filter", json!({"kinds": [], "patterns": [{"name": "badge", "pattern": "B-[0-9]+"}]}));
+    let mut text = "B-17 of a@b.example".to_owned();
+    chain(hook, "demo").text_end(&mut text).await.unwrap();
+    assert_eq!(text, "[badge] of a@b.example");
+}
+
+#[tokio::test]
+async fn u26_a_person_who_asks_too_often_is_told_how_long_to_wait() {
+    let hook = made("rate-limit", json!({"turns": 2, "perSeconds": 60}));
+    for _ in 0..2 {
+        let mut chain = chain_for(&hook, "ada");
+        chain.user_message(&mut Prompt::default()).await.unwrap();
+        // More steps of one turn count once.
+        chain.user_message(&mut Prompt::default()).await.unwrap();
+    }
+    let stopped = chain_for(&hook, "ada").user_message(&mut Prompt::default()).await.unwrap_err();
+    assert!(stopped.error.to_string().starts_with("Rate limit exceeded. Please try again in "), "{stopped}");
+    chain_for(&hook, "bob").user_message(&mut Prompt::default()).await.unwrap();
+}
+
+fn chain_for(hook: &Arc<dyn Hook>, who: &str) -> Chain {
+    let client = EntityId::parse(&format!("ent_{who:0>26}")).ok().or_else(|| EntityId::parse(who).ok());
+    let scene = Scene {
+        run: RunId::mint(),
+        client,
+        thread: None,
+        provider: "demo".to_owned(),
+        message: "msg_1".to_owned(),
+        step: 1,
+    };
+    Chain::new(vec![hook.clone()].into(), scene, State::new())
+}
+
+#[test]
+fn every_plugin_that_ships_can_be_made_and_refuses_options_it_does_not_know() {
+    for id in SHIPPED {
+        assert_eq!(made(id, Value::Null).id(), id);
+        assert!(shipped::make(id, &json!({"nonsense": 1})).unwrap().is_err(), "{id}");
+    }
+    assert!(shipped::make("unknown", &Value::Null).is_none());
+}
