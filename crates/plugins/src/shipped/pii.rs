@@ -50,9 +50,12 @@ impl Default for Options {
     }
 }
 
+/// How many bytes of a hit are what is looked for, if any.
+type Takes = fn(&str) -> Option<usize>;
+
 #[derive(Debug)]
 pub struct PiiFilter {
-    looks: Vec<(String, Regex, fn(&str) -> bool)>,
+    looks: Vec<(String, Regex, Takes)>,
     input: bool,
     results: bool,
 }
@@ -60,25 +63,25 @@ pub struct PiiFilter {
 impl PiiFilter {
     /// The text says which pattern is no regular expression.
     pub fn new(options: Options) -> Result<Self, String> {
-        let mut looks: Vec<(String, Regex, fn(&str) -> bool)> = Vec::new();
+        let mut looks: Vec<(String, Regex, Takes)> = Vec::new();
         let compile = |name: &str, pattern: &str| {
             Regex::new(pattern).map_err(|e| format!("patterns: {name:?} is not a regular expression: {e}"))
         };
         for custom in &options.patterns {
-            looks.push((custom.name.clone(), compile(&custom.name, &custom.pattern)?, |_| true));
+            looks.push((custom.name.clone(), compile(&custom.name, &custom.pattern)?, whole));
         }
         // The longest forms first: an account holds what looks like a phone number.
         let order = [Kind::Iban, Kind::Card, Kind::Email, Kind::Phone];
         for kind in order.into_iter().filter(|kind| options.kinds.contains(kind)) {
-            let (name, pattern, holds): (_, _, fn(&str) -> bool) = match kind {
+            let (name, pattern, takes): (_, _, Takes) = match kind {
                 Kind::Email => {
-                    ("email", r"(?i)[a-z0-9._%+'-]+\s?@\s?[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}", |_| true)
+                    ("email", r"(?i)[a-z0-9._%+'-]+\s?@\s?[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}", whole)
                 }
-                Kind::Iban => ("iban", r"(?i)\b[a-z]{2}\d{2}(?:[ -]?[a-z0-9]){11,30}\b", is_iban),
-                Kind::Card => ("card", r"\b\d(?:[ -]?\d){12,18}\b", is_card),
-                Kind::Phone => ("phone", r"(?:\+|\b00|\(|\b0)[\d(][\d ()./-]{5,18}\d\b", is_phone),
+                Kind::Iban => ("iban", r"(?i)\b[a-z]{2}\d{2}(?:[ -]?[a-z0-9]){11,30}\b", iban),
+                Kind::Card => ("card", r"\b\d(?:[ -]?\d){12,18}\b", card),
+                Kind::Phone => ("phone", r"(?:\+|\b00|\(|\b0)[\d(][\d ()./-]{5,18}\d\b", phone),
             };
-            looks.push((name.to_owned(), compile(name, pattern)?, holds));
+            looks.push((name.to_owned(), compile(name, pattern)?, takes));
         }
         Ok(Self { looks, input: options.input, results: options.results })
     }
@@ -86,11 +89,13 @@ impl PiiFilter {
     /// The text with `[email]`, `[card]`, … in the place of what was found.
     pub fn clean(&self, text: &str) -> String {
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
-        for (name, look, holds) in &self.looks {
-            for hit in look.find_iter(text).filter(|hit| holds(hit.as_str())) {
+        for (name, look, takes) in &self.looks {
+            for hit in look.find_iter(text) {
+                let Some(length) = takes(hit.as_str()) else { continue };
+                let range = hit.start()..hit.start() + length;
                 // What one look took, another does not take again.
-                if found.iter().all(|(range, _)| hit.end() <= range.start || range.end <= hit.start()) {
-                    found.push((hit.range(), name));
+                if found.iter().all(|(other, _)| range.end <= other.start || other.end <= range.start) {
+                    found.push((range, name));
                 }
             }
         }
@@ -156,13 +161,17 @@ fn ready<'a>() -> Step<'a> {
     Box::pin(std::future::ready(Ok::<(), HookError>(())))
 }
 
+fn whole(hit: &str) -> Option<usize> {
+    Some(hit.len())
+}
+
 fn digits(text: &str) -> Vec<u32> {
     text.chars().filter_map(|c| c.to_digit(10)).collect()
 }
 
 /// The sum that card numbers end in.
-fn is_card(text: &str) -> bool {
-    let digits = digits(text);
+fn card(hit: &str) -> Option<usize> {
+    let digits = digits(hit);
     let sum: u32 = (digits.iter().rev().enumerate())
         .map(|(i, d)| match i % 2 {
             0 => *d,
@@ -170,26 +179,31 @@ fn is_card(text: &str) -> bool {
             _ => d * 2,
         })
         .sum();
-    (13..=19).contains(&digits.len()) && sum % 10 == 0 && digits.iter().any(|d| *d != 0)
+    let holds = (13..=19).contains(&digits.len()) && sum % 10 == 0 && digits.iter().any(|d| *d != 0);
+    holds.then_some(hit.len())
 }
 
-/// The remainder that the first four characters of an IBAN make one.
-fn is_iban(text: &str) -> bool {
-    let plain: Vec<char> =
-        text.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_uppercase()).collect();
-    // A word behind it may look like a part of it.
-    (15..=34.min(plain.len())).rev().any(|length| {
-        let turned = plain[4..length].iter().chain(&plain[..4]);
-        let rest = turned.fold(0_u64, |rest, c| match c.to_digit(36) {
-            Some(d) if d < 10 => (rest * 10 + u64::from(d)) % 97,
-            Some(d) => (rest * 100 + u64::from(d)) % 97,
-            None => rest,
-        });
-        rest == 1
-    })
+/// How long an account number is, by its country.
+const IBANS: &str = "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 \
+    EE20 EG29 ES24 FI18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 \
+    LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 \
+    RS22 SA24 SC31 SE24 SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20";
+
+/// The remainder that the first four characters make one. Words behind the
+/// number may look like a part of it: they stay.
+fn iban(hit: &str) -> Option<usize> {
+    let country = hit.get(..2)?.to_ascii_uppercase();
+    let length = IBANS.split_whitespace().find_map(|known| known.strip_prefix(country.as_str()))?;
+    let length: usize = length.parse().ok()?;
+    let plain = || hit.char_indices().filter(|(_, c)| c.is_ascii_alphanumeric());
+    let (last, _) = plain().nth(length - 1)?;
+    let digits: Vec<u64> = plain().take(length).filter_map(|(_, c)| c.to_digit(36).map(u64::from)).collect();
+    let turned = digits[4..].iter().chain(&digits[..4]);
+    let rest = turned.fold(0, |rest, d| if *d < 10 { (rest * 10 + d) % 97 } else { (rest * 100 + d) % 97 });
+    (rest == 1).then_some(last + 1)
 }
 
 /// Enough digits for a number somebody could dial.
-fn is_phone(text: &str) -> bool {
-    (8..=15).contains(&digits(text).len())
+fn phone(hit: &str) -> Option<usize> {
+    (8..=15).contains(&digits(hit).len()).then_some(hit.len())
 }

@@ -131,6 +131,7 @@ fn u26_what_names_a_person_is_found_in_its_many_forms() {
         ("0049 30 12345678", "[phone]"),
         ("DE89 3704 0044 0532 0130 00", "[iban]"),
         ("iban gb82west12345698765432.", "iban [iban]."),
+        ("pay DE89370400440532013000 today", "pay [iban] today"),
         ("card 4111 1111 1111 1111", "card [card]"),
         ("card 5500-0055-5555-5559 ok", "card [card] ok"),
     ] {
