@@ -5,6 +5,7 @@ mod approvals;
 mod children;
 mod client_tools;
 mod endings;
+mod hooks;
 mod memory;
 mod messages;
 mod models;
