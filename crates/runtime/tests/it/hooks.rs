@@ -90,7 +90,7 @@ async fn u9_a_gateway_result_is_logged_as_the_plugins_made_it() {
         Event::ToolReturned(e) => e.value.shown().cloned(),
         _ => None,
     });
-    assert_eq!(returned, [json!({"text": "mail [email]"})]);
+    assert_eq!(returned, [json!({"success": true, "text": "mail [email]"})]);
 }
 
 /// What a client said stays in the log as it came; the model reads the other.
