@@ -147,7 +147,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             fingerprint: secret(fingerprint),
             state: secret(state),
         }),
-        Event::Answered(Answered { wait, kind, call, visibility, decision, edited, by }) => {
+        Event::Answered(Answered { wait, kind, call, visibility, decision, edited, recount, by }) => {
             Event::Answered(Answered {
                 wait: wait.clone(),
                 kind: *kind,
@@ -163,6 +163,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
                     | WaitKind::Child
                     | WaitKind::Timer => tool(*visibility, edited),
                 },
+                recount: *recount,
                 by: secret(by),
             })
         }
@@ -214,6 +215,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             visibility,
             outcome,
             untrusted,
+            recount,
             value,
             blob,
             error,
@@ -225,6 +227,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             visibility: *visibility,
             outcome: *outcome,
             untrusted: *untrusted,
+            recount: *recount,
             value: tool(*visibility, value),
             blob: tool(*visibility, blob),
             error: tool(*visibility, error),

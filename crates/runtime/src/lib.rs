@@ -11,6 +11,7 @@ mod child;
 mod client_tools;
 mod command;
 mod create;
+mod ending;
 mod facts;
 mod family;
 mod knowledge;
@@ -25,6 +26,7 @@ mod settings;
 mod slots;
 mod starting;
 mod tasks;
+mod turn;
 mod worker;
 
 pub use agents::{LoadedAgent, check_agent, check_secret_fields};
@@ -37,6 +39,7 @@ pub use refused::{Refused, store_error};
 pub use runtime::Runtime;
 pub use settings::{ClientToolRules, Settings};
 pub use tasks::Tasks;
+pub use turn::{Cut, Following, Item, Replied, Reply, Turn, Turned};
 // What callers of this crate also need, so that they know no deeper crate.
 pub use toolyard_engine::facts::Answer;
 pub use toolyard_engine::permission::{Grant, GrantEffect, GrantScope, key_of};

@@ -11,15 +11,15 @@ use toolyard_protocol::event::{Event, RunFinished, Undecodable};
 use toolyard_protocol::run::{RunEnd, RunStatus};
 use toolyard_protocol::{ErrorCode, Guarded, RunId, TenantId, limits};
 use toolyard_schema::Schemas;
-use toolyard_store::log::{self, Append};
+use toolyard_store::log;
 use toolyard_store::runs::{self, After, Claimed, GaveUp, Owner};
 use toolyard_store::{Commit, Store, StoreError, Watch, nodes};
 use toolyard_tools::Toolbox;
 
 use crate::agents::Agents;
-use crate::family::{self, Member};
+use crate::ending::Ending;
+use crate::family;
 use crate::knowledge::Library;
-use crate::outbox::announce::{Of, announce};
 use crate::scheduler;
 use crate::settings::Settings;
 use crate::slots::{Slot, Slots};
@@ -265,36 +265,19 @@ impl Runtime {
                         release: true,
                         error: Some(ErrorCode::Poisoned),
                     };
-                    let append = Append {
-                        tenant: &row.tenant,
-                        run: &row.id,
-                        root: &row.root,
-                        space: row.space.as_ref(),
-                        child: row.parent.is_some(),
-                        epoch: claimed.epoch,
+                    let ending = Ending {
+                        row,
+                        above,
                         owner: &me,
-                        expected: row.last_seq,
-                        events: &Arc::from([Event::RunFinished(end)]),
-                        after: &after,
-                        speaks: 0,
-                    };
-                    toolyard_store::waits::close_all(tx, &row).await?;
-                    let done = log::append(tx, &append).await?;
-                    let of = Of {
-                        tenant: &row.tenant,
-                        run: &row.id,
-                        root: &row.root,
-                        space: row.space.as_ref(),
-                        agent: Some(&row.agent),
-                        trigger: row.triggered_by.as_ref(),
+                        epoch: claimed.epoch,
+                        events: Arc::from([Event::RunFinished(end)]),
+                        after,
                         watched: false,
                     };
-                    announce(tx, of, append.events, done.seq, done.at).await?;
-                    let (tenant, run, root, after) = (&row.tenant, &row.id, &row.root, row.last_seq);
-                    let member = Member { tenant, run, root, above, after, events: append.events };
                     // Whoever wakes by it is queued.
                     let mut desk = Desk::new(me.clone(), 0);
-                    member.carry(tx, Some(family::End::poisoned(&row.agent)), &mut desk).await?;
+                    let poisoned = family::End::poisoned(&ending.row.agent);
+                    ending.write(tx, poisoned, &mut desk).await?;
                     Ok(())
                 })
             })

@@ -157,6 +157,16 @@ pub async fn find(tx: &mut Tx<'_>, tenant: &TenantId, wait: &WaitId) -> Result<O
     tx.one(select!("WHERE tenant = $1 AND id = $2"), args![tenant.as_str(), wait.as_str()], row).await
 }
 
+/// The waits of one call, wherever its run is.
+pub async fn of_call(tx: &mut Tx<'_>, tenant: &TenantId, call: &CallId) -> Result<Vec<WaitRow>, StoreError> {
+    tx.all(
+        select!("WHERE tenant = $1 AND call = $2 ORDER BY opened_seq, id"),
+        args![tenant.as_str(), call.as_str()],
+        row,
+    )
+    .await
+}
+
 /// Open waits of a tenant, oldest first; `after` continues behind a row.
 pub async fn list_open(
     tx: &mut Tx<'_>,

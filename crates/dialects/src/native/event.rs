@@ -73,7 +73,16 @@ impl<'a> Spot<'a> {
             }
             Event::ModelReplied(e) => self.model_replied(e, viewer),
             Event::Asked(e) => self.asked(e, viewer),
-            Event::Answered(event::Answered { wait, kind, call, visibility, decision, edited, by }) => {
+            Event::Answered(event::Answered {
+                wait,
+                kind,
+                call,
+                visibility,
+                decision,
+                edited,
+                recount: _,
+                by,
+            }) => {
                 let body = wire::WaitAnswered {
                     wait_id: wait,
                     kind: *kind,
@@ -372,8 +381,19 @@ impl<'a> Spot<'a> {
     }
 
     fn tool_returned(&self, event: &'a event::ToolReturned, viewer: &Viewer) -> Frame {
-        let event::ToolReturned { call, tool, visibility, outcome, untrusted, value, blob, error, by, spent } =
-            event;
+        let event::ToolReturned {
+            call,
+            tool,
+            visibility,
+            outcome,
+            untrusted,
+            recount: _,
+            value,
+            blob,
+            error,
+            by,
+            spent,
+        } = event;
         let open = is_open(viewer, *visibility);
         let source = by.shown().map(|by| match by {
             Actor::Caller { .. } => "client",

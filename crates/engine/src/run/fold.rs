@@ -130,6 +130,9 @@ impl Run {
         let untrusted = e.untrusted || call.untrusted;
         self.tainted |= untrusted && e.outcome == OutcomeKind::Ok;
         self.child_waits.retain(|w| w.call != e.call);
+        if e.recount {
+            self.steps_in_turn = 0;
+        }
         if let Some(spent) = e.spent.shown() {
             add(&mut self.usage, &spent.usage);
             self.spend(spent.cost);

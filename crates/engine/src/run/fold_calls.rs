@@ -31,6 +31,9 @@ impl Run {
     }
 
     pub(super) fn on_answered(&mut self, e: &Answered) {
+        if e.recount {
+            self.steps_in_turn = 0;
+        }
         let asked = |call: &Call| matches!(&call.at, CallState::Gated { wait, .. } if *wait == e.wait);
         self.move_call(&e.call, |call| {
             if !asked(call) {

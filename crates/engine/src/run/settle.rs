@@ -67,6 +67,7 @@ impl Run {
                         visibility: call.visibility,
                         decision: Decision::Withdraw,
                         edited: Guarded::Hidden,
+                        recount: false,
                         by: Guarded::Shown(Actor::Gateway {}),
                     }
                     .into(),

@@ -193,6 +193,9 @@ event! {
         /// Arguments that the answerer changed, or the value it provided.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub edited: Guarded<Value>, // T
+        /// It came with a request that is a turn of its own: steps count anew.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub recount: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub by: Guarded<Actor>, // S
     }
@@ -268,6 +271,8 @@ event! {
         pub outcome: OutcomeKind, // P
         #[serde(default)]
         pub untrusted: bool, // P
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub recount: bool, // P
         /// The value of an `ok`; a preview if there is a blob.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub value: Guarded<Value>, // T
@@ -306,6 +311,7 @@ impl ToolReturned {
             visibility,
             outcome: outcome_kind,
             untrusted: false,
+            recount: false,
             value,
             blob: Guarded::Hidden,
             error,

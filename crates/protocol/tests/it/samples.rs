@@ -280,6 +280,7 @@ fn answered(visibility: Visibility) -> Vec<Event> {
             visibility,
             decision: Decision::Allow,
             edited: json!({ "a": own(visibility, "edited") }).into(),
+            recount: true,
             by: secret_actor("answerer"),
         }
         .into(),
@@ -331,6 +332,7 @@ fn returned(visibility: Visibility) -> Vec<Event> {
     let mut ok = ToolReturned::new(call(1), tool(visibility), visibility, value, by);
     ok.by = secret_actor("returner");
     ok.untrusted = true;
+    ok.recount = true;
     let hash = Hash::of(own(visibility, "blob").as_bytes());
     ok.blob = BlobRef { blob: hash, bytes: 70_000 }.into();
     let error = ToolOutcome::Failed(own(visibility, "error"));

@@ -55,6 +55,7 @@ pub(crate) fn space(id: &SpaceId) -> Space {
         metadata: Some(json!({ "colour": "blue" })),
         show_reasoning: true,
         last_pos: 0,
+        branch: BranchId::main(),
         created_at: Timestamp::from_millis(START_MS),
     }
 }
@@ -203,6 +204,7 @@ pub(crate) fn answered(call: &CallId, round: u32) -> Event {
         visibility: Visibility::Private,
         decision: Decision::Allow,
         edited: Guarded::Hidden,
+        recount: false,
         by: Guarded::Shown(Actor::Gateway {}),
     }
     .into()

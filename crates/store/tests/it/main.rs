@@ -5,6 +5,7 @@
 mod agents;
 mod appends;
 mod belongings;
+mod branches;
 mod cast;
 mod claims;
 mod conversation;
@@ -138,6 +139,13 @@ stories! {
         conversation::a_revised_message_keeps_its_place,
         conversation::pages_go_up_from_a_position_and_down_from_one,
         conversation::history_is_one_branch_up_to_a_position,
+        branches::a_branch_has_what_its_parents_have_up_to_the_fork,
+        branches::a_fork_before_a_fork_leaves_the_line_short,
+        branches::a_summary_holds_for_the_branches_that_come_after_it,
+        branches::a_thread_is_found_by_its_owner_and_name_alone,
+        branches::a_message_is_found_by_either_of_its_names,
+        branches::a_seized_run_is_its_new_owners_alone,
+        branches::a_deleted_space_takes_its_branches_and_names,
         conversation::spaces_are_listed_newest_first_and_by_member,
         conversation::a_space_changes_only_what_people_may_change,
         conversation::members_join_change_role_and_leave,

@@ -164,6 +164,8 @@ export type AnsweredEvent = {
   decision: Decision;
   /** Arguments that the answerer changed, or the value it provided. */
   edited?: JsonValue;
+  /** It came with a request that is a turn of its own: steps count anew. */
+  recount: boolean;
   by?: Actor;
 };
 
@@ -205,6 +207,7 @@ export type ToolReturnedEvent = {
   visibility: Visibility;
   outcome: OutcomeKind;
   untrusted: boolean;
+  recount: boolean;
   /** The value of an `ok`; a preview if there is a blob. */
   value?: JsonValue;
   blob?: BlobRef;
