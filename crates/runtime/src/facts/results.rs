@@ -120,6 +120,7 @@ async fn take(
             taken.push(Submitted::Repeated);
             continue;
         }
+        desk.began(&call, wait.wait.opened_at);
         let (outcome, blob) = (fitted.outcome.clone(), fitted.blob_ref());
         events.extend(facts::submit_result(&wait.wait, outcome, blob, caller.actor.clone())?);
         if let Some((blob, bytes)) = &fitted.blob {
