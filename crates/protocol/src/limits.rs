@@ -159,6 +159,24 @@ pub const REQUEST_MAX_MS: u64 = 10 * 60 * 1000;
 pub const REQUEST_ANSWER_BYTES: u64 = 4 << 20;
 /// Seconds after its last sign that a client counts as there.
 pub const PRESENCE_SECONDS: i64 = 60;
+/// Seconds between two pings of a client's socket.
+pub const SOCKET_PING_SECONDS: u64 = 20;
+/// Seconds that a client's socket may be silent before it is closed.
+pub const SOCKET_SILENCE_SECONDS: u64 = 50;
+/// Seconds until a client's socket must have said who it is.
+pub const SOCKET_REGISTER_SECONDS: u64 = 10;
+/// Calls that one socket holds at once.
+pub const SOCKET_CALLS: usize = 32;
+/// Sockets of one user on one node.
+pub const SOCKETS_PER_USER: usize = 16;
+/// Tools that one socket offers to execute.
+pub const SOCKET_TOOLS: usize = 512;
+/// Times that one call may tell of its progress.
+pub const PROGRESS: i64 = 200;
+/// Characters of one word of progress.
+pub const PROGRESS_CHARS: usize = 1_000;
+/// Bytes of one preliminary result.
+pub const PROGRESS_BYTES: usize = 16 << 10;
 /// Webhooks of one tenant.
 pub const WEBHOOKS: usize = 20;
 /// Times that a parcel of the outbox is tried before it is given up.

@@ -20,10 +20,12 @@ use crate::agents::Agents;
 use crate::ending::Ending;
 use crate::family;
 use crate::knowledge::Library;
+use crate::live::{self, Live};
 use crate::scheduler;
 use crate::settings::Settings;
 use crate::slots::{Slot, Slots};
 use crate::starting::Desk;
+use crate::tally::Tally;
 use crate::tasks::Tasks;
 use crate::worker::{self, Worker};
 
@@ -40,6 +42,9 @@ pub struct Runtime {
     /// Compiled schemas of tools that requests bring.
     pub(crate) schemas: Schemas,
     pub(crate) slots: Slots,
+    /// The connected programs.
+    pub(crate) live: Live,
+    pub(crate) tally: Tally,
     tasks: Tasks,
     /// The heartbeat beats until the last worker has ended.
     heart: Tasks,
@@ -100,6 +105,8 @@ impl Runtime {
             owner,
             agents: Agents::new(),
             schemas: Schemas::new(),
+            live: Live::default(),
+            tally: Tally::default(),
             tasks: Tasks::default(),
             heart: Tasks::default(),
             active: Mutex::default(),
@@ -108,6 +115,7 @@ impl Runtime {
         });
         runtime.heart.spawn("heartbeat", scheduler::beat(runtime.clone()));
         runtime.tasks.spawn("scheduler", scheduler::run(runtime.clone()));
+        runtime.tasks.spawn("offers", live::run(runtime.clone()));
         runtime.tasks.spawn("knowledge", crate::knowledge::run(runtime.clone()));
         Ok(runtime)
     }
@@ -121,7 +129,7 @@ impl Runtime {
     }
 
     /// Stops: runs may finish within `drain`, the rest goes back to the queue.
-    pub async fn stop(&self, drain: Duration) {
+    pub async fn stop(self: &Arc<Self>, drain: Duration) {
         self.draining.cancel();
         let tasks = self.tasks.clone();
         tasks.stop_token().cancel();
@@ -130,6 +138,9 @@ impl Runtime {
         if tokio::time::timeout(drain, &mut ended).await.is_err() {
             self.handing_back.cancel();
             ended.await;
+        }
+        if let Err(e) = self.hand_over_counts().await {
+            tracing::warn!(error = %e, "the last counts of tools are lost");
         }
         self.heart.stop().await;
         let me = self.owner.clone();

@@ -7,7 +7,7 @@ use toolyard_protocol::{BranchId, EntityId, MessageId, RunId, SpaceId, TenantId}
 use crate::branches::{self, Stretch};
 use crate::error::StoreError;
 use crate::spaces;
-use crate::tx::{Row, Touched, Tx, args};
+use crate::tx::{CallNews, Row, Touched, Tx, args};
 
 /// A message before it has a place.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +63,7 @@ pub async fn insert(
         seq: pos,
         space: Some(space.clone()),
         replied: None,
+        calls: CallNews::default(),
         commit: None,
     });
     Ok(Message {

@@ -14,6 +14,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0004_prebuilt.sql"),
     include_str!("migrations/0005_mcp.sql"),
     include_str!("migrations/0006_turns.sql"),
+    include_str!("migrations/0007_live.sql"),
 ];
 
 /// The schema version of this release.

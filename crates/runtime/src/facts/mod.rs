@@ -8,6 +8,7 @@
 mod answer;
 mod cancel;
 mod expire;
+mod progress;
 mod results;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use toolyard_store::{StoreError, Tx};
 pub(crate) use answer::give;
 pub use answer::{AnswerIn, Remember};
 pub(crate) use results::take_all;
+pub use progress::{ProgressIn, Progressed, Worked};
 pub use results::{ResultIn, Submitted};
 
 use crate::family::Member;
@@ -122,11 +124,12 @@ impl Runtime {
             let write = runtime.store.write(move |tx| {
                 Box::pin(async move {
                     let value = op(tx, &mut desk).await?;
-                    Ok::<_, Refused>((value, desk.starts))
+                    Ok::<_, Refused>((value, desk))
                 })
             });
-            let (value, starts) = write.await?;
-            runtime.begin_all(starts, slots);
+            let (value, desk) = write.await?;
+            runtime.begin_all(desk.starts, slots);
+            runtime.count(desk.ended);
             Ok(value)
         });
         done.await.unwrap_or_else(|| Err(StoreError::broken("a command panicked").into()))

@@ -133,6 +133,7 @@ async fn take(
             });
             continue;
         }
+        desk.began(&call, wait.wait.opened_at);
         let (outcome, blob) = (fitted.outcome.clone(), fitted.blob_ref());
         events.extend(facts::submit_result(&wait.wait, outcome, blob, caller.actor.clone())?);
         if let Some((blob, bytes)) = &fitted.blob {

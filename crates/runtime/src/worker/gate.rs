@@ -6,7 +6,7 @@ use toolyard_engine::permission::{self, Decision, Grant, GrantScope, Policy};
 use toolyard_engine::{AskKind, Effect, Input, ParkKind, RoutedCall, Verdict};
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::risk::Risk;
-use toolyard_protocol::tool::{Answerers, Place, ToolSpec, Visibility};
+use toolyard_protocol::tool::{Answerers, IfAbsent, Place, ToolSpec, Visibility};
 use toolyard_protocol::wait::AnswerRule;
 use toolyard_protocol::{CallId, EntityId, Hash, Timestamp, ToolName, ToolOutcome, limits};
 use toolyard_schema::parse_arguments;
@@ -16,6 +16,7 @@ use toolyard_tools::{Asking, waiting};
 
 use super::draft::RawCall;
 use super::{Stop, Worker};
+use crate::live::present::{Wanted, is_held};
 
 /// A name that fits the rule, whatever the model invented: the history must
 /// stay well-formed.
@@ -40,7 +41,40 @@ impl Worker {
             }
             self.route_one(raw, &grants)
         });
-        Ok(routed.collect())
+        let mut routed: Vec<_> = routed.collect();
+        for call in &mut routed {
+            self.check_present(call).await?;
+        }
+        Ok(routed)
+    }
+
+    /// A call that must not wait for a client ends if none is there.
+    async fn check_present(&mut self, call: &mut RoutedCall) -> Result<(), Stop> {
+        if !matches!(call.verdict, Verdict::Park { kind: ParkKind::Client, .. }) {
+            return Ok(());
+        }
+        let spec = self.tools().and_then(|tools| tools.set.find(call.tool.as_str()));
+        // Whoever brought a tool has it.
+        if spec.is_none_or(|spec| spec.if_absent == IfAbsent::Wait || spec.brought.is_some()) {
+            return Ok(());
+        }
+        let (tenant, run, space) = (self.tenant.clone(), self.id.clone(), self.space());
+        let (tool, rule) = (call.tool.clone(), call.rule.clone());
+        let held = self
+            .patiently(move |tx| {
+                let (tenant, run, space) = (tenant.clone(), run.clone(), space.clone());
+                let (tool, rule) = (tool.clone(), rule.clone());
+                Box::pin(async move {
+                    let wanted = Wanted { run: &run, space: space.as_ref(), tool: &tool, rule: &rule };
+                    is_held(tx, &tenant, wanted).await
+                })
+            })
+            .await?;
+        if !held {
+            let text = format!("No connected client has the tool {}", call.tool);
+            call.verdict = Verdict::Refuse(ToolOutcome::Failed(text));
+        }
+        Ok(())
     }
 
     fn route_one(&self, raw: RawCall, grants: &[Grant]) -> RoutedCall {
@@ -113,7 +147,9 @@ impl Worker {
             }
             verdict => verdict,
         };
-        Ok(self.routed(spec, call, args, Value::Null, verdict))
+        let mut routed = self.routed(spec, call, args, Value::Null, verdict);
+        self.check_present(&mut routed).await?;
+        Ok(routed)
     }
 
     fn verdict(&self, spec: &ToolSpec, args: &Value, grants: &[Grant], approved: bool) -> Verdict {

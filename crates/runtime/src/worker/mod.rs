@@ -18,12 +18,12 @@ mod tools;
 mod toolset;
 mod turns;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use toolyard_engine::{Effect, EffectId, Input, Run};
-use toolyard_protocol::{ErrorCode, RunId, TenantId, Timestamp, limits};
+use toolyard_protocol::{CallId, ErrorCode, RunId, TenantId, Timestamp, limits};
 use toolyard_store::log::{self, Logged};
 use toolyard_store::{Commit, News, StoreError, Watch, runs};
 
@@ -68,6 +68,8 @@ pub(crate) struct Worker {
     born: Option<Commit>,
     speaking: Option<Speaking>,
     hands: Hands,
+    /// When the calls of this worker began, for their count.
+    began: HashMap<CallId, Instant>,
     watch: Watch,
     clock: append::DatabaseClock,
     /// Turns before this one are stored as they stay.
@@ -97,6 +99,7 @@ impl Worker {
             tools: None,
             speaking: None,
             hands: Hands::default(),
+            began: HashMap::new(),
             clock: append::DatabaseClock::default(),
             first_open_turn: 0,
             before: None,

@@ -1,7 +1,7 @@
 //! Gateway tools in flight.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::task::{AbortHandle, JoinSet};
@@ -74,6 +74,7 @@ impl Worker {
         let context = self.context_of(&call);
         let agent = self.agent.as_ref().ok().cloned();
         let resumed = Resumed { provided, state };
+        let begun = call.clone();
         let task = async move {
             failpoint!("tool.before_start");
             let spec = tools.as_ref().and_then(|tools| tools.set.find(tool.as_str()));
@@ -90,6 +91,7 @@ impl Worker {
             failpoint!("tool.after_effect");
             Done { call, end, untrusted }
         };
+        self.began.insert(begun, Instant::now());
         let handle = self.hands.running.spawn(task);
         self.hands.by_effect.insert(id, handle);
     }
