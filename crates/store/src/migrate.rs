@@ -13,6 +13,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0003_secrets.sql"),
     include_str!("migrations/0004_prebuilt.sql"),
     include_str!("migrations/0005_mcp.sql"),
+    include_str!("migrations/0008_logins.sql"),
 ];
 
 /// The schema version of this release.

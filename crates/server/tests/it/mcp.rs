@@ -16,7 +16,7 @@ struct Far {
 }
 
 /// The Python behind `python3`, which may be a script that wants variables.
-fn python() -> String {
+pub(crate) fn python() -> String {
     let out =
         std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     String::from_utf8(out.expect("python3 is needed for the far side").stdout).unwrap().trim().to_owned()
@@ -109,7 +109,7 @@ impl Far {
     }
 }
 
-fn named(events: &[SseEvent], name: &str) -> Option<Value> {
+pub(crate) fn named(events: &[SseEvent], name: &str) -> Option<Value> {
     events.iter().find(|event| event.event.as_deref() == Some(name)).map(data)
 }
 
