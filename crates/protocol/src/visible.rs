@@ -132,6 +132,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             payload,
             fingerprint,
             state,
+            held,
         }) => Event::Asked(Asked {
             wait: wait.clone(),
             kind: *kind,
@@ -146,6 +147,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             payload: answer(viewer, rule, payload),
             fingerprint: secret(fingerprint),
             state: secret(state),
+            held: *held,
         }),
         Event::Answered(Answered { wait, kind, call, visibility, decision, edited, by }) => {
             Event::Answered(Answered {
@@ -200,6 +202,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             fraction,
             message,
             preliminary,
+            ticket,
         }) => Event::ToolProgressed(ToolProgressed {
             call: call.clone(),
             tool: name.clone(),
@@ -207,6 +210,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             fraction: *fraction,
             message: tool(*visibility, message),
             preliminary: tool(*visibility, preliminary),
+            ticket: secret(ticket),
         }),
         Event::ToolReturned(ToolReturned {
             call,

@@ -11,8 +11,10 @@ pub mod compute;
 mod files;
 mod image;
 pub mod knowledge;
+pub mod line;
 pub mod literal;
 mod mcp;
+mod mcp_ask;
 mod mcp_login;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]

@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use toolyard_mcp::{
-    Answer, Call, Catalogue, Host, Launch, McpTool, Missing, Outcome, Owner, Paused, ServerSettings,
+    Answer, Call, Catalogue, Host, Launch, McpTool, Missing, Outcome, Owner, Paused, ServerSettings, Ticket,
 };
 use toolyard_protocol::agent::McpServer;
 use toolyard_protocol::agent::execution::{Execution, McpCall};
@@ -19,6 +19,8 @@ use toolyard_protocol::{Hash, TenantId};
 use toolyard_store::Store;
 
 use crate::files;
+use crate::line::Line;
+use crate::mcp_ask;
 use crate::secrets::Secrets;
 use crate::{Asking, CallContext, ToolFailure};
 
@@ -46,11 +48,14 @@ pub struct Offer {
     pub missing: Vec<Missing>,
 }
 
-/// What an answerer gave, and what the server wants back with it.
+/// What a call brings along from before: what an answerer gave, what the server
+/// wants back with it, what the server works on; and the line to its run.
 #[derive(Debug, Clone, Default)]
 pub struct Resumed {
     pub provided: Option<Arc<Value>>,
     pub state: Option<Arc<Value>>,
+    pub ticket: Option<Arc<Value>>,
+    pub line: Option<Line>,
 }
 
 impl McpTools {
@@ -104,10 +109,16 @@ impl McpTools {
         let arguments = args.as_object().cloned().unwrap_or_default();
         let mut asked = Call::new(&call.tool, arguments);
         asked.repeats_safely = spec.idempotent;
+        if let Some(line) = &resumed.line {
+            mcp_ask::connect(&mut asked, &call.server, line);
+        }
         let paused =
             resumed.state.as_deref().and_then(|state| serde_json::from_value::<Paused>(state.clone()).ok());
-        let mut outcome = match (paused, resumed.provided) {
-            (Some(paused), Some(provided)) => {
+        let ticket = resumed.ticket.as_deref().and_then(|t| serde_json::from_value::<Ticket>(t.clone()).ok());
+        let mut outcome = match (ticket, paused, resumed.provided) {
+            // It was called before: only its end is asked for.
+            (Some(ticket), _, _) => Outcome::Task(ticket),
+            (None, Some(paused), Some(provided)) => {
                 let replies = replies(&paused, &provided);
                 self.host.resume(&owner, &settings, asked.clone(), paused, replies).await
             }
@@ -115,6 +126,9 @@ impl McpTools {
         };
         for _ in 0..TASK_ROUNDS {
             let Outcome::Task(ticket) = outcome else { break };
+            if let Some(line) = &resumed.line {
+                line.keep(json!(ticket)).await;
+            }
             outcome = self.host.follow(&owner, &settings, ticket, asked.clone()).await;
         }
         match outcome {

@@ -185,6 +185,17 @@ impl Worker {
         self.tell(Input::Routed(routed)).await
     }
 
+    /// A call in flight asks in the middle, and waits there for the answer.
+    pub(super) async fn question(&mut self, call: &CallId, payload: Value) -> Result<(), Stop> {
+        let Some((tool, args)) = self.run.call(call).map(|c| (c.tool.clone(), c.args.clone())) else {
+            return Ok(());
+        };
+        let Some(spec) = self.tools().and_then(|tools| tools.set.find(tool.as_str())) else { return Ok(()) };
+        let verdict = Verdict::Question { expires: self.expiry(spec), payload };
+        let routed = self.routed(spec, call.clone(), Value::clone(&args), Value::Null, verdict);
+        self.tell(Input::Routed(routed)).await
+    }
+
     fn expiry(&self, spec: &ToolSpec) -> Option<Timestamp> {
         Some(self.now().plus_millis(spec.expires_ms.unwrap_or(limits::CLIENT_EXPIRES_MS)))
     }
