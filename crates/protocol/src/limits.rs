@@ -209,6 +209,10 @@ pub const MCP_TOTAL_MS: u64 = 300_000;
 pub const MCP_TIMEOUT_MAX_MS: u64 = 24 * 60 * 60 * 1000;
 /// Times that one MCP call may ask for input.
 pub const MCP_ROUNDS: u32 = 5;
+/// Logins at MCP servers that one user may have begun; the oldest are forgotten.
+pub const MCP_LOGINS: usize = 20;
+/// How long a login that has begun may be finished.
+pub const MCP_LOGIN_MS: u64 = 60 * 60 * 1000;
 /// Questions that an MCP server may ask at once.
 pub const MCP_QUESTIONS: usize = 16;
 

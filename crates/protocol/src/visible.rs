@@ -132,6 +132,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             payload,
             fingerprint,
             state,
+            held,
         }) => Event::Asked(Asked {
             wait: wait.clone(),
             kind: *kind,
@@ -146,6 +147,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             payload: answer(viewer, rule, payload),
             fingerprint: secret(fingerprint),
             state: secret(state),
+            held: *held,
         }),
         Event::Answered(Answered { wait, kind, call, visibility, decision, edited, recount, by }) => {
             Event::Answered(Answered {
@@ -201,6 +203,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             fraction,
             message,
             preliminary,
+            ticket,
         }) => Event::ToolProgressed(ToolProgressed {
             call: call.clone(),
             tool: name.clone(),
@@ -208,6 +211,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             fraction: *fraction,
             message: tool(*visibility, message),
             preliminary: tool(*visibility, preliminary),
+            ticket: secret(ticket),
         }),
         Event::ToolReturned(ToolReturned {
             call,

@@ -198,6 +198,7 @@ impl Member<'_> {
                 fraction: None,
                 message: Guarded::Hidden,
                 preliminary: Guarded::Shown(json!({ "response": text })),
+                ticket: Guarded::Hidden,
             }
             .into(),
         )

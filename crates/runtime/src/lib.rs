@@ -55,4 +55,5 @@ pub use toolyard_tools::knowledge::{Embedder, Form, text_of};
 pub use toolyard_tools::sealer::{Closed, Purpose, Sealer};
 pub use toolyard_tools::secrets::{NoSecret, Secrets};
 pub use toolyard_tools::timing::{self, Timing};
-pub use toolyard_tools::{McpTools, Pictures, Toolbox};
+pub use toolyard_tools::tokens::DatabaseTokens;
+pub use toolyard_tools::{LoggedIn, McpTools, NoLogin, Pictures, Toolbox};

@@ -15,6 +15,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0005_mcp.sql"),
     include_str!("migrations/0006_turns.sql"),
     include_str!("migrations/0007_live.sql"),
+    include_str!("migrations/0008_logins.sql"),
 ];
 
 /// The schema version of this release.

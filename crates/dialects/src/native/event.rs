@@ -295,6 +295,7 @@ impl<'a> Spot<'a> {
             fingerprint,
             // The far side's own note: it goes back there and nowhere else.
             state: _,
+            held: _,
         } = event;
         let body = wire::Asked {
             tool_call_id: call,
@@ -367,7 +368,9 @@ impl<'a> Spot<'a> {
     }
 
     fn tool_progressed(&self, event: &'a event::ToolProgressed, viewer: &Viewer) -> Frame {
-        let event::ToolProgressed { call, tool, visibility, fraction, message, preliminary } = event;
+        // The ticket is the gateway's own.
+        let event::ToolProgressed { call, tool, visibility, fraction, message, preliminary, ticket: _ } =
+            event;
         let open = is_open(viewer, *visibility);
         let body = wire::ToolProgress {
             tool_call_id: call,

@@ -199,3 +199,15 @@ pub struct McpCall {
     /// Hash of all that the server says of it.
     pub pin: crate::hash::Hash,
 }
+
+impl McpCall {
+    /// The gateway's own way in to a server that wants a login. No tool of a
+    /// server has an empty name.
+    pub fn login(server: &str) -> Self {
+        let pin = crate::hash::Hash::of(b"login");
+        Self { server: server.to_owned(), tool: String::new(), pin }
+    }
+    pub fn is_login(&self) -> bool {
+        self.tool.is_empty()
+    }
+}

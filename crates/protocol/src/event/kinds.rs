@@ -165,6 +165,9 @@ event! {
         /// What the far side wants back with the answer.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub state: Guarded<Value>, // S
+        /// The call stays in flight on its node while the question is open.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub held: bool, // P
     }
 }
 
@@ -250,6 +253,9 @@ event! {
         pub message: Guarded<String>, // T
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub preliminary: Guarded<Value>, // T
+        /// What the far side works on: whoever has it can wait for the end.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub ticket: Guarded<Value>, // S
     }
 }
 

@@ -252,6 +252,7 @@ fn asked() -> Vec<Event> {
             payload: json!({ "args": what }).into(),
             fingerprint: secret_hash("asked"),
             state: secret_value("far-state"),
+            held: kind == WaitKind::Input,
         })
     };
     let trigger = || AnswerRule::Trigger { entity: user() };
@@ -322,6 +323,7 @@ fn progressed(visibility: Visibility) -> Event {
         fraction: Some(0.5),
         message: own(visibility, "progress").into(),
         preliminary: json!([own(visibility, "preliminary")]).into(),
+        ticket: secret_value("ticket"),
     }
     .into()
 }

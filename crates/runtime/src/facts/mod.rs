@@ -8,6 +8,7 @@
 mod answer;
 mod cancel;
 mod expire;
+mod login;
 mod progress;
 mod results;
 

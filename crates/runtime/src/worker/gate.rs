@@ -210,10 +210,25 @@ impl Worker {
         let Some(spec) = self.tools().and_then(|tools| tools.set.find(tool.as_str())) else { return Ok(()) };
         let (kind, payload, state) = match asking {
             Asking::Input { payload, state } => (AskKind::Input, payload, Some(state)),
-            Asking::Credential { payload } => (AskKind::Credential, payload, None),
+            Asking::Credential { payload, state } => (AskKind::Credential, payload, Some(state)),
         };
         let verdict = Verdict::Ask { kind, expires: self.expiry(spec), payload, state };
-        let routed = self.routed(spec, call, Value::clone(&args), Value::Null, verdict);
+        let mut routed = self.routed(spec, call, Value::clone(&args), Value::Null, verdict);
+        // A login is one user's own, whoever else may answer for the tool.
+        if let (AskKind::Credential, Some(entity)) = (kind, self.works_for()) {
+            routed.rule = AnswerRule::Trigger { entity };
+        }
+        self.tell(Input::Routed(routed)).await
+    }
+
+    /// A call in flight asks in the middle, and waits there for the answer.
+    pub(super) async fn question(&mut self, call: &CallId, payload: Value) -> Result<(), Stop> {
+        let Some((tool, args)) = self.run.call(call).map(|c| (c.tool.clone(), c.args.clone())) else {
+            return Ok(());
+        };
+        let Some(spec) = self.tools().and_then(|tools| tools.set.find(tool.as_str())) else { return Ok(()) };
+        let verdict = Verdict::Question { expires: self.expiry(spec), payload };
+        let routed = self.routed(spec, call.clone(), Value::clone(&args), Value::Null, verdict);
         self.tell(Input::Routed(routed)).await
     }
 

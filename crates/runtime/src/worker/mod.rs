@@ -32,7 +32,7 @@ use crate::runtime::{Born, Runtime, Start};
 use history::Past;
 pub(crate) use search::SEARCH;
 use speaking::{Heard, Speaking};
-use tools::Hands;
+use tools::{FromHands, Hands};
 
 /// Why a worker ends before its run does.
 #[derive(Debug)]
@@ -135,10 +135,13 @@ impl Worker {
                 () = hand_back.cancelled() => return self.hand_back().await,
                 _ = self.watch.committed.changed() => self.hear_news().await?,
                 heard = next_word(&mut self.speaking) => self.heard(heard).await?,
-                Some(done) = self.hands.next() => {
-                    toolyard_store::failpoint!("tool.before_outcome_commit");
-                    self.ended(done).await?;
-                }
+                Some(news) = self.hands.next() => match news {
+                    FromHands::Word(call, word) => self.hear_word(call, word).await?,
+                    FromHands::Done(done) => {
+                        toolyard_store::failpoint!("tool.before_outcome_commit");
+                        self.ended(done).await?;
+                    }
+                },
                 // Other nodes' facts also come without notifications, a little later.
                 () = tokio::time::sleep(self.rt.settings.tick), if !self.rt.store.is_sqlite() => self.hear_facts().await?,
             }
@@ -248,6 +251,7 @@ impl Worker {
     /// longer due.
     async fn align(&mut self) -> Result<(), Stop> {
         self.bring_tools().await?;
+        self.pass_answers_on();
         let due = self.run.due();
         let ids: Vec<EffectId> = due.iter().map(Effect::id).collect();
         self.hands.keep(&ids);

@@ -62,6 +62,9 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
             ));
         }
     }
+    if let Some(url) = &config.public_url {
+        check_public_url(url)?;
+    }
     AgentName::parse(&config.default_agent).map_err(|e| bad("default_agent", e.to_string()))?;
     let own = &config.limits;
     for (key, value) in [
@@ -99,6 +102,18 @@ fn check_smtp(smtp: &Smtp) -> Result<(), BadSetting> {
     let here = ["localhost", "127.0.0.1", "::1"].contains(&host.as_str());
     if smtp.tls == SmtpTls::None && !here {
         return Err(bad("smtp.tls", "\"none\" is for a mail server on this machine only"));
+    }
+    Ok(())
+}
+
+/// Codes of logins come to this address.
+fn check_public_url(url: &str) -> Result<(), BadSetting> {
+    let target = Target::parse(url).map_err(|e| bad("public_url", e.to_string()))?;
+    if target.origin() != url.trim_end_matches('/') {
+        return Err(bad("public_url", "must be an address without a path, as https://gateway.example"));
+    }
+    if target.origin().starts_with("http://") && !target.is_loopback() {
+        return Err(bad("public_url", "must start with https:// (http:// is for a loopback address only)"));
     }
     Ok(())
 }

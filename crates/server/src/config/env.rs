@@ -15,6 +15,7 @@ enum Form {
 /// A variable and the path of its key.
 const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_LISTEN", &["listen"], Form::Text),
+    ("TOOLYARD_PUBLIC_URL", &["public_url"], Form::Text),
     ("TOOLYARD_DATA", &["data"], Form::Text),
     ("TOOLYARD_DATABASE_URL", &["database_url"], Form::Text),
     ("TOOLYARD_AGENTS_DIR", &["agents_dir"], Form::Text),

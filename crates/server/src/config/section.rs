@@ -19,6 +19,11 @@ pub(crate) struct Config {
     /// Address and port to listen on. Port 0 takes a free one.
     #[schemars(with = "String")]
     pub(crate) listen: SocketAddr,
+    /// The address that people's browsers know the gateway by, as
+    /// `https://gateway.example`. Logins at MCP servers come back to it.
+    /// Missing means `http://` and the address that it listens on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) public_url: Option<String>,
     /// Folder of the SQLite database, files and generated keys.
     pub(crate) data: PathBuf,
     /// `postgres://…` instead of SQLite in the data folder.
@@ -62,6 +67,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8787)),
+            public_url: None,
             data: PathBuf::from(".toolyard"),
             database_url: Hidden::default(),
             agents_dir: PathBuf::from("agents"),

@@ -16,6 +16,7 @@ mod inbox;
 mod kept;
 mod keys;
 mod knowledge;
+mod logins;
 mod mcp;
 mod members;
 mod memories;

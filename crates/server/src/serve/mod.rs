@@ -121,13 +121,15 @@ async fn assemble(
     warn_of_closed_secrets(&store, sealer.key_id()).await?;
     let secrets = Secrets::new(store.clone(), sealer.clone(), &config.env.allow);
     let guarded = outside::guarded(&config)?;
-    let delivery = outside::delivery(&config, guarded.clone(), sealer)?;
+    let delivery = outside::delivery(&config, guarded.clone(), sealer.clone())?;
+    let public_url = public_url(&config, bound);
     let mut toolbox = Toolbox::default().with_requests(guarded.clone(), secrets.clone());
     // Its processes start with the first call that needs one.
     toolbox.sandbox = Some(Sandbox::new(SandboxSettings::this_program()));
     toolbox.pictures = Some(Pictures { providers: registry.providers().clone(), store: store.clone() });
     let door = Door::operator().map_err(|e| ServeError::Door(e.causes()))?;
-    let mcp = outside::mcp(&config, &door, &guarded, &secrets, &store)?;
+    let logins = outside::logins(&public_url, sealer, &store);
+    let mcp = outside::mcp(&config, &door, &guarded, &secrets, &store, logins)?;
     toolbox.mcp = Some(mcp.clone());
     let runtime = Runtime::start(store.clone(), registry, toolbox, settings).await?;
     runtime.deliver_parcels(delivery);
@@ -140,6 +142,7 @@ async fn assemble(
         secrets,
         guarded,
         mcp,
+        public_url,
         signer: UrlSigner::new(made.jwt.expose()),
         rates: Rates::new(&config.limits),
         sites: Sites::new(&config.origins(), bound),
@@ -148,6 +151,21 @@ async fn assemble(
         shutdown: CancellationToken::new(),
         config,
     }))
+}
+
+/// The address that people's browsers know the gateway by.
+fn public_url(config: &Config, bound: SocketAddr) -> String {
+    let said = config.public_url.as_deref().map(|url| url.trim_end_matches('/').to_owned());
+    said.unwrap_or_else(|| {
+        // Behind every address of the machine there is its own.
+        let ip = if bound.ip().is_unspecified() { [127, 0, 0, 1].into() } else { bound.ip() };
+        format!("http://{}", SocketAddr::new(ip, bound.port()))
+    })
+}
+
+/// Where logins at MCP servers come back to.
+pub(crate) fn mcp_callback(public_url: &str) -> String {
+    format!("{public_url}/api/mcp/callback")
 }
 
 /// A lost or another node's master key is better told now than by a tool.

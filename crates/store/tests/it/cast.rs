@@ -192,6 +192,7 @@ pub(crate) fn asked(call: &CallId, round: u32) -> Event {
         payload: Guarded::Shown(json!({ "path": "a.txt" })),
         fingerprint: Guarded::Hidden,
         state: Guarded::Hidden,
+        held: false,
     }
     .into()
 }

@@ -168,6 +168,8 @@ stories! {
         belongings::blobs_are_kept_once_and_come_back_whole,
         belongings::a_file_reads_back_as_it_was_stored,
         belongings::a_secret_is_replaced_listed_without_its_value_and_removed,
+        belongings::x18_a_users_records_are_theirs_and_one_node_renews_them,
+        belongings::x18_a_login_is_taken_once,
         belongings::a_fact_makes_one_parcel_for_each_webhook_that_wants_it,
         belongings::audit_lines_are_listed_newest_first_in_pages,
         belongings::a_parcel_comes_back_until_it_is_delivered,

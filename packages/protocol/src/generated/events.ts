@@ -152,6 +152,8 @@ export type AskedEvent = {
   fingerprint?: Hash;
   /** What the far side wants back with the answer. */
   state?: JsonValue;
+  /** The call stays in flight on its node while the question is open. */
+  held: boolean;
 };
 
 export type AnsweredEvent = {
@@ -197,6 +199,8 @@ export type ToolProgressedEvent = {
   fraction?: number;
   message?: string;
   preliminary?: JsonValue;
+  /** What the far side works on: whoever has it can wait for the end. */
+  ticket?: JsonValue;
 };
 
 export type ToolReturnedEvent = {
