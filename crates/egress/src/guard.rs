@@ -63,7 +63,11 @@ impl Only {
         let host = url.host().map(|host| plain(&host.to_owned()));
         // The parser leaves out a port that is the usual one.
         let listed = self.0.iter().any(|(one, port)| host.as_ref() == Some(one) && is_port(url, *port));
-        if listed { Ok(()) } else { Err(EgressError::Refused("the address is not one of the hosts asked for")) }
+        if listed {
+            Ok(())
+        } else {
+            Err(EgressError::Refused("the address is not one of the hosts asked for"))
+        }
     }
 }
 

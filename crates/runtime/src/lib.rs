@@ -49,4 +49,6 @@ pub use toolyard_tools::knowledge::{Embedder, Form, text_of};
 pub use toolyard_tools::sealer::{Closed, Purpose, Sealer};
 pub use toolyard_tools::secrets::{NoSecret, Secrets};
 pub use toolyard_tools::timing::{self, Timing};
-pub use toolyard_tools::{McpTools, Pictures, Toolbox};
+pub use toolyard_tools::{
+    FetchRule, McpTools, Pictures, PluginRules, Plugins, Toolbox, admit_installed, keyring,
+};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
 use toolyard_egress::Door;
-use toolyard_runtime::{McpTools, Runtime, Secrets, Tasks};
+use toolyard_runtime::{McpTools, PluginRules, Runtime, Secrets, Tasks};
 use toolyard_store::Store;
 
 use crate::auth::{Auth, UrlSigner};
@@ -25,6 +25,8 @@ pub(crate) struct App {
     pub(crate) guarded: Door,
     /// The MCP servers of the operator and of agents.
     pub(crate) mcp: McpTools,
+    /// What the operator says about plugins.
+    pub(crate) plugins: PluginRules,
     pub(crate) rates: Rates,
     pub(crate) sites: Sites,
     pub(crate) config: Config,

@@ -20,8 +20,7 @@ pub enum State {
 }
 
 impl State {
-    const ALL: [Self; 5] =
-        [Self::Submitted, Self::Approved, Self::Rejected, Self::Signed, Self::Published];
+    const ALL: [Self; 5] = [Self::Submitted, Self::Approved, Self::Rejected, Self::Signed, Self::Published];
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Submitted => "submitted",
@@ -207,11 +206,7 @@ pub async fn install(tx: &mut Tx<'_>, tenant: &TenantId, row: &Installed) -> Res
     Ok(())
 }
 
-pub async fn get(
-    tx: &mut Tx<'_>,
-    tenant: &TenantId,
-    id: &PluginId,
-) -> Result<Option<Installed>, StoreError> {
+pub async fn get(tx: &mut Tx<'_>, tenant: &TenantId, id: &PluginId) -> Result<Option<Installed>, StoreError> {
     tx.one(
         "SELECT id, version, hash, document, signed, tools, broken, installed_at FROM plugins WHERE tenant = $1 AND id = $2",
         args![tenant.as_str(), id.as_str()],
@@ -273,15 +268,7 @@ pub async fn revoke(tx: &mut Tx<'_>, tenant: &TenantId, row: &RevocationRow) -> 
         .exec(
             "INSERT INTO plugin_revocations (tenant, kind, target, version, reason, actor, at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant, kind, target, version) DO NOTHING",
-            args![
-                tenant.as_str(),
-                &row.kind,
-                &row.target,
-                &row.version,
-                &row.reason,
-                &row.actor,
-                row.at
-            ],
+            args![tenant.as_str(), &row.kind, &row.target, &row.version, &row.reason, &row.actor, row.at],
         )
         .await?;
     Ok(done > 0)

@@ -29,7 +29,7 @@ use std::sync::Arc;
 pub use image::Pictures;
 pub use mcp::{McpTools, Offer, Resumed};
 pub use plugin::{
-    FetchRule, MissingPlugin, PluginOffer, PluginRules, Plugins, admit_installed, keyring,
+    FetchRule, MissingPlugin, PluginOffer, PluginRules, Plugins, admit_installed, keyring, offer_plugins,
 };
 use serde_json::Value;
 use toolyard_egress::Door;

@@ -36,7 +36,9 @@ pub enum Refused {
     Expired { plugin: PluginId, at: Timestamp },
     #[error("Plugin {plugin} {version} is older than {newest}, which was seen here")]
     Rollback { plugin: PluginId, version: PluginVersion, newest: PluginVersion },
-    #[error("Plugin {plugin} {version} differs from the {version} that was seen here: a change is a new version")]
+    #[error(
+        "Plugin {plugin} {version} differs from the {version} that was seen here: a change is a new version"
+    )]
     OtherContent { plugin: PluginId, version: PluginVersion },
     #[error("Plugin {plugin} is installed with a signature and cannot be replaced by one without")]
     Downgraded { plugin: PluginId },

@@ -71,7 +71,9 @@ fn h59_a_word_in_a_text_or_a_field_of_that_name_is_no_use_of_it() {
 
 #[test]
 fn h59_code_is_the_body_of_one_function_and_stays_inside() {
-    for code in ["} evil(); {", "}; (function () {", "return 1 }\nasync function x(a) {", "2 3", "return (", "/*"] {
+    for code in
+        ["} evil(); {", "}; (function () {", "return 1 }\nasync function x(a) {", "2 3", "return (", "/*"]
+    {
         let report = report(code);
         assert_eq!(report.broken().collect::<Vec<_>>(), ["get_current_time"], "{code}");
         assert!(report.forbidden().any(|finding| finding.rule == "not-javascript"), "{code}");
@@ -97,7 +99,9 @@ fn h59_findings_name_the_line_and_notices_forbid_nothing() {
 
 #[test]
 fn x12_code_that_nests_without_end_does_not_end_the_gateway() {
-    for piece in ["(", "[", "{", "!", "-", "a=>", "a?a:", "`${", "new ", "x.", "1+", "if(a);else ", "a=", "a**", "-+"] {
+    for piece in
+        ["(", "[", "{", "!", "-", "a=>", "a?a:", "`${", "new ", "x.", "1+", "if(a);else ", "a=", "a**", "-+"]
+    {
         let code = piece.repeat((64 << 10) / piece.len());
         let seen = report(&code);
         assert!(seen.pieces[0].bytes > 60_000, "{piece}");

@@ -124,14 +124,16 @@ fn x12_everything_executable_is_signed() {
         let tools = serde_json_canonicalizer::to_string(&changed["tools"]).unwrap();
         changed["contentHash"] = json!(toolyard_protocol::Hash::of(tools.as_bytes()));
         let refused = admit(&keyring, &changed).unwrap_err();
-        let expected =
-            matches!(refused, Refused::InvalidSignature { .. } | Refused::UnknownCurator { .. });
+        let expected = matches!(refused, Refused::InvalidSignature { .. } | Refused::UnknownCurator { .. });
         assert!(expected, "{path}: {refused}");
     }
     let wrong = with(&genuine, "contentHash", json!("0".repeat(64)));
     let refused = admit(&keyring, &wrong).unwrap_err();
     assert_eq!(refused.to_string(), "Content hash mismatch for plugin: dev-time-plugin");
-    assert!(matches!(admit(&keyring, &without(&genuine, &["contentHash"])), Err(Refused::HashMismatch { .. })));
+    assert!(matches!(
+        admit(&keyring, &without(&genuine, &["contentHash"])),
+        Err(Refused::HashMismatch { .. })
+    ));
 }
 
 #[test]
@@ -186,7 +188,11 @@ fn x12_texts_that_two_readers_read_differently_are_refused_first() {
     assert!(refused(&proto).contains("stands twice"));
     // Integers that a double does not keep.
     for number in ["9007199254740993", "-9007199254740992", "18446744073709551616", "1e300"] {
-        let large = text.replacen("\"type\":\"object\"", &format!("\"maxProperties\":{number},\"type\":\"object\""), 1);
+        let large = text.replacen(
+            "\"type\":\"object\"",
+            &format!("\"maxProperties\":{number},\"type\":\"object\""),
+            1,
+        );
         assert!(refused(&large).contains("beyond 2^53"), "{number}: {}", refused(&large));
     }
     // Bytes behind the end, or before the start.

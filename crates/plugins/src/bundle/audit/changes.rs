@@ -82,7 +82,8 @@ pub(super) fn between(before: &PluginDocument, now: &PluginDocument) -> Changes 
 fn lines(old: &str, new: &str) -> Vec<String> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let tail = |from: usize| old[from..].iter().rev().zip(new[from..].iter().rev()).take_while(|(a, b)| a == b);
+    let tail =
+        |from: usize| old[from..].iter().rev().zip(new[from..].iter().rev()).take_while(|(a, b)| a == b);
     let tail = tail(head).count();
     let (old, new) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
     let mut shown = if old.len().saturating_mul(new.len()) > PAIRS {
@@ -116,7 +117,8 @@ fn compared(old: &[&str], new: &[&str]) -> Vec<String> {
     while i < old.len() || j < new.len() {
         if i < old.len() && j < new.len() && old[i] == new[j] {
             (i, j) = (i + 1, j + 1);
-        } else if j == new.len() || (i < old.len() && common[(i + 1) * width + j] >= common[i * width + j + 1])
+        } else if j == new.len()
+            || (i < old.len() && common[(i + 1) * width + j] >= common[i * width + j + 1])
         {
             shown.push(format!("- {}", old[i]));
             i += 1;

@@ -183,7 +183,8 @@ impl<'a> Visit<'a> for Walk<'_> {
             }
             AstKind::ComputedMemberExpression(it) => match it.static_property_name() {
                 Some(name) => self.field(&name, at),
-                None if matches!(&it.object, Expression::Identifier(of) if NOTICED.contains(&of.name.as_str())) => {
+                None if matches!(&it.object, Expression::Identifier(of) if NOTICED.contains(&of.name.as_str())) =>
+                {
                     self.tell(Level::Forbidden, "hidden-name", at, "a global whose name is computed");
                 }
                 None => {}
