@@ -6,10 +6,12 @@
 
 mod install;
 mod revoke;
+mod trust;
 mod versions;
 
-pub(crate) use install::{Installation, install, uninstall, usable};
+pub(crate) use install::{install, uninstall, usable};
 pub(crate) use revoke::{Revoke, revoke};
+pub(crate) use trust::{TrustCurator, add_key, trust};
 pub(crate) use versions::{Ready, Signing, newest_signed, publish, put_signature, review, submit};
 
 use toolyard_plugins::bundle::{BadDocument, Candidate, Refused};

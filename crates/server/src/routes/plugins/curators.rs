@@ -4,16 +4,16 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolyard_plugins::bundle::{Algorithm, PluginPattern, PublicKey, SigningKey};
-use toolyard_protocol::{ApiError, CuratorId, ErrorCode, Hash, KeyId, KeyKind, Timestamp, limits};
+use toolyard_plugins::bundle::{Algorithm, PublicKey, SigningKey};
+use toolyard_protocol::{CuratorId, ErrorCode, Hash, KeyId, KeyKind, Timestamp};
 use toolyard_runtime::Purpose;
 use toolyard_store::curators::{self, CuratorRow, KeyRow};
-use toolyard_store::{StoreError, Tx, audit as journal};
+use toolyard_store::{StoreError, audit as journal};
 
 use super::super::answer;
 use super::super::call::Call;
 use crate::http::Refusal;
-use crate::registry;
+use crate::registry::{self, TrustCurator};
 
 /// Whom to trust, and for what.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -144,38 +144,16 @@ pub(super) async fn put(call: Call) -> Result<Response, Refusal> {
     let text = call.params.get("curator").map(String::as_str).unwrap_or_default();
     let id = CuratorId::parse(text).map_err(|e| Refusal::bad_request(e.to_string()))?;
     let PutCurator { name, plugins, signers } = call.json()?;
-    let name = answer::label("name", name)?;
-    for pattern in &plugins {
-        PluginPattern::parse(pattern).map_err(|why| Refusal::bad_request(format!("plugins: {why}")))?;
-    }
-    let (tenant, actor) = (call.tenant().clone(), call.actor());
-    let (caller, put) = (call.principal.key.clone(), id.clone());
+    let trust = TrustCurator {
+        id: id.clone(),
+        name: answer::label("name", name)?,
+        plugins,
+        signers: signers.map(|keys| json!(keys)),
+        first_signer: call.principal.key.to_string(),
+    };
+    let desk = super::desk(&call);
     call.store()
-        .write::<_, Refusal, _>(move |tx| {
-            Box::pin(async move {
-                let known = curators::get(tx, &tenant, &put).await?;
-                let most = limits::CURATORS;
-                if known.is_none() && curators::list(tx, &tenant).await?.len() >= most {
-                    return Err(answer::too_many("curators", most));
-                }
-                let signers = match (signers, &known) {
-                    (Some(signers), _) => json!(signers),
-                    (None, Some(known)) => known.signers.clone(),
-                    (None, None) => json!([caller]),
-                };
-                let row = CuratorRow {
-                    name: name.or(known.map(|known| known.name)).unwrap_or_else(|| put.to_string()),
-                    id: put,
-                    plugins: json!(plugins),
-                    signers,
-                    created_at: tx.now().await?,
-                };
-                curators::put(tx, &tenant, &row).await?;
-                let detail = row.plugins.to_string();
-                journal::write(tx, &tenant, &actor, "curator.put", row.id.as_str(), Some(&detail)).await?;
-                Ok(())
-            })
-        })
+        .write::<_, Refusal, _>(move |tx| Box::pin(async move { registry::trust(tx, &desk, trust).await }))
         .await?;
     shown(&call, 200, id).await
 }
@@ -229,7 +207,7 @@ pub(super) async fn add_key(call: Call) -> Result<Response, Refusal> {
             )
         }
     };
-    let (tenant, actor, curator) = (call.tenant().clone(), call.actor(), id.clone());
+    let (desk, curator) = (super::desk(&call), id.clone());
     call.store()
         .write::<_, Refusal, _>(move |tx| {
             Box::pin(async move {
@@ -242,29 +220,9 @@ pub(super) async fn add_key(call: Call) -> Result<Response, Refusal> {
                     expires_at,
                     created_at: tx.now().await?,
                 };
-                put_key(tx, &tenant, &actor, &row).await
+                registry::add_key(tx, &desk, &row).await
             })
         })
         .await?;
     shown(&call, 201, id).await
-}
-
-/// One key is one curator's.
-async fn put_key(
-    tx: &mut Tx<'_>,
-    tenant: &toolyard_protocol::TenantId,
-    actor: &str,
-    row: &KeyRow,
-) -> Result<(), Refusal> {
-    let keys = curators::keys(tx, tenant).await?;
-    if keys.iter().any(|key| key.id == row.id) {
-        return Err(ApiError::new(ErrorCode::Conflict, "This key is registered already").into());
-    }
-    let most = limits::CURATOR_KEYS;
-    if keys.iter().filter(|key| key.curator == row.curator).count() >= most {
-        return Err(answer::too_many("keys of a curator", most));
-    }
-    curators::add_key(tx, tenant, row).await?;
-    journal::write(tx, tenant, actor, "curator.key", row.curator.as_str(), Some(row.id.as_str())).await?;
-    Ok(())
 }
