@@ -11,7 +11,7 @@ use toolyard_protocol::limits;
 
 use crate::answer::Answer;
 use crate::error::EgressError;
-use crate::guard::{self, Leave, Opened};
+use crate::guard::{self, Leave, Only, Opened};
 use crate::header::Header;
 use crate::hop;
 use crate::names::{self, Checked, LeadsInside, Lookup, Names, SystemNames};
@@ -98,6 +98,8 @@ impl fmt::Debug for Whole {
 #[derive(Clone)]
 pub struct Door {
     policy: Policy,
+    /// Narrower than the policy.
+    only: Option<Arc<Only>>,
 }
 
 #[derive(Clone)]
@@ -127,7 +129,7 @@ impl fmt::Debug for Door {
 impl Door {
     /// Opens to addresses that the operator configured.
     pub fn operator() -> Result<Self, EgressError> {
-        Ok(Self { policy: Policy::Operator(build(builder)?) })
+        Ok(Self { policy: Policy::Operator(build(builder)?), only: None })
     }
 
     /// Opens to the public internet and to what the operator opened. For every
@@ -143,16 +145,28 @@ impl Door {
             build(move || builder().dns_resolver(names.clone()))
         };
         let guarded = Guarded { public: client(true)?, open: client(false)?, opened, names: names.clone() };
-        Ok(Self { policy: Policy::Guarded(Arc::new(guarded)) })
+        Ok(Self { policy: Policy::Guarded(Arc::new(guarded)), only: None })
+    }
+
+    /// The same door for these hosts alone. A redirect does not lead to others.
+    #[must_use]
+    pub fn only(&self, hosts: Only) -> Self {
+        Self { policy: self.policy.clone(), only: Some(Arc::new(hosts)) }
     }
 
     /// Reads an address for this door. Touches no network: a name is looked at
     /// when it is used.
     pub fn target(&self, text: &str) -> Result<Target, EgressError> {
-        match &self.policy {
+        let target = match &self.policy {
             Policy::Operator(_) => Target::parse(text),
             Policy::Guarded(guarded) => guard::read(text, &guarded.opened),
-        }
+        }?;
+        self.check_only(&target.url())?;
+        Ok(target)
+    }
+
+    fn check_only(&self, url: &reqwest::Url) -> Result<(), EgressError> {
+        self.only.as_ref().map_or(Ok(()), |only| only.check(url))
     }
 
     /// Would this door open to the address? Asks the name service, so that
@@ -178,6 +192,7 @@ impl Door {
     /// follows it and checks every hop.
     pub async fn send(&self, letter: Letter<'_>) -> Result<Answer, EgressError> {
         let patience = letter.patience;
+        self.check_only(&letter.target.url())?;
         let sent = async {
             match &self.policy {
                 Policy::Operator(client) => {
@@ -189,7 +204,7 @@ impl Door {
                     };
                     request.send().await.map_err(unreachable)
                 }
-                Policy::Guarded(guarded) => guarded.follow(letter).await,
+                Policy::Guarded(guarded) => guarded.follow(letter, self.only.as_deref()).await,
             }
         };
         match tokio::time::timeout(patience.head, sent).await {
@@ -212,7 +227,11 @@ impl Door {
 }
 
 impl Guarded {
-    async fn follow(&self, letter: Letter<'_>) -> Result<reqwest::Response, EgressError> {
+    async fn follow(
+        &self,
+        letter: Letter<'_>,
+        only: Option<&Only>,
+    ) -> Result<reqwest::Response, EgressError> {
         let mut headers = head_of(&letter)?;
         let (mut url, mut method, mut body) = (letter.target.url(), letter.verb.method(), letter.body);
         let mut leave = guard::leave(&url, &self.opened)?;
@@ -231,6 +250,7 @@ impl Guarded {
                 return Ok(response);
             };
             let to = guard::leave(&hop.url, &self.opened)?;
+            only.map_or(Ok(()), |only| only.check(&hop.url))?;
             if !leave.may_lead_to(to) {
                 return Err(EgressError::Inside);
             }

@@ -41,6 +41,43 @@ impl Opened {
     }
 }
 
+/// The only hosts that a caller may reach: `api.example.com`, which means the
+/// usual port, or `api.example.com:8443`.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Only(Vec<(Host<String>, Option<u16>)>);
+
+impl fmt::Debug for Only {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(host, _)| host.to_string())).finish()
+    }
+}
+
+impl Only {
+    /// Reads the list. The error names the entry that is none.
+    pub fn parse<S: AsRef<str>>(entries: &[S]) -> Result<Self, String> {
+        Opened::parse(entries).map(|opened| Self(opened.0))
+    }
+
+    /// Refuses an address whose host is not on the list.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), EgressError> {
+        let host = url.host().map(|host| plain(&host.to_owned()));
+        // The parser leaves out a port that is the usual one.
+        let listed = self.0.iter().any(|(one, port)| host.as_ref() == Some(one) && is_port(url, *port));
+        if listed {
+            Ok(())
+        } else {
+            Err(EgressError::Refused("the address is not one of the hosts asked for"))
+        }
+    }
+}
+
+fn is_port(url: &Url, port: Option<u16>) -> bool {
+    match port {
+        None => url.port().is_none(),
+        Some(port) => url.port_or_known_default() == Some(port),
+    }
+}
+
 fn one(entry: &str) -> Option<(Host<String>, Option<u16>)> {
     if entry.is_empty() || entry.contains(['/', '@', '?', '#', '*', '\\']) {
         return None;

@@ -26,7 +26,7 @@ mod target;
 pub use answer::{Answer, Body};
 pub use door::{Door, Letter, Patience, Verb, Whole};
 pub use error::EgressError;
-pub use guard::Opened;
+pub use guard::{Only, Opened};
 pub use header::Header;
 pub use mail::{Mail, MailError, MailServer, MailTls, Mailer};
 pub use names::{Found, Names, SystemNames};

@@ -1,6 +1,7 @@
-//! Plugins: manifest, canonical form, signatures, keyring, the sandbox for
-//! their code, hooks, and citations.
+//! Plugins: documents of tools and hooks, who signed them, and the sandbox in
+//! which their code runs.
 //!
-//! Today only [`sandbox`] is built.
+//! [`bundle`] decides what may be trusted; [`sandbox`] runs code, trusted or not.
 
+pub mod bundle;
 pub mod sandbox;

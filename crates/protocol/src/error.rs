@@ -33,6 +33,8 @@ codes! {
     /// Tools that a request brings are not well defined, or are too many.
     InvalidToolDefinitions = "invalid_tool_definitions", 400;
     InvalidCursor = "invalid_cursor", 400;
+    /// A plugin's document is not well-formed.
+    InvalidPlugin = "invalid_plugin", 400;
     Unauthorized = "unauthorized", 401;
     Forbidden = "forbidden", 403;
     OriginRefused = "origin_refused", 403;
@@ -52,6 +54,8 @@ codes! {
     IdempotencyMismatch = "idempotency_mismatch", 422;
     LimitExceeded = "limit_exceeded", 422;
     NotSupported = "not_supported", 422;
+    /// A plugin is well-formed and not trusted.
+    PluginRefused = "plugin_refused", 422;
     RateLimited = "rate_limited", 429;
     Internal = "internal", 500;
     StoreUnavailable = "store_unavailable", 503;

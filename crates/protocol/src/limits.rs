@@ -216,6 +216,39 @@ pub const MCP_LOGIN_MS: u64 = 60 * 60 * 1000;
 /// Questions that an MCP server may ask at once.
 pub const MCP_QUESTIONS: usize = 16;
 
+/// Longest id of a plugin or a curator.
+pub const PLUGIN_ID: usize = 64;
+/// Bytes of a plugin's document.
+pub const PLUGIN_BYTES: usize = 512 << 10;
+/// Nesting of a plugin's document.
+pub const PLUGIN_DEPTH: usize = 32;
+/// Bytes of the code of one tool or hook of a plugin.
+pub const PLUGIN_CODE_BYTES: usize = 64 << 10;
+/// Tools of one plugin.
+pub const PLUGIN_TOOLS: usize = 64;
+/// Hosts that one plugin may ask for.
+pub const PLUGIN_HOSTS: usize = 16;
+/// Signatures on one plugin.
+pub const PLUGIN_SIGNATURES: usize = 16;
+/// Characters of a plugin's texts: its description, and its tools'.
+pub const PLUGIN_TEXT_CHARS: usize = 4_000;
+/// Plugins of one agent.
+pub const AGENT_PLUGINS: usize = 32;
+/// Plugins that one tenant installs.
+pub const PLUGINS: usize = 200;
+/// Versions of one plugin that a tenant keeps.
+pub const PLUGIN_VERSIONS: usize = 200;
+/// Curators of one tenant.
+pub const CURATORS: usize = 100;
+/// Keys of one curator.
+pub const CURATOR_KEYS: usize = 16;
+/// Bits of the smallest RSA key of a curator.
+pub const RSA_BITS_MIN: usize = 2048;
+/// Requests that one call of a plugin's tool may send.
+pub const PLUGIN_FETCHES: usize = 16;
+/// Bytes of one answer to `fetch` in a plugin.
+pub const PLUGIN_FETCH_BYTES: u64 = 1 << 20;
+
 /// What bounds one run. Pinned when the run is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", default)]

@@ -25,7 +25,22 @@ pub enum BadName {
         max = limits::SECRET_NAME
     )]
     Secret(String),
+    #[error(
+        "Invalid plugin id {0:?}: start with a small letter or digit, then up to {max} small letters, digits, dots, hyphens and underscores in all",
+        max = limits::PLUGIN_ID
+    )]
+    Plugin(String),
+    #[error("Plugin id {0:?} is reserved: {list} cannot be plugin ids", list = RESERVED_PLUGINS.join(", "))]
+    ReservedPlugin(String),
+    #[error(
+        "Invalid curator id {0:?}: start with a small letter or digit, then up to {max} small letters, digits, dots, hyphens and underscores in all",
+        max = limits::PLUGIN_ID
+    )]
+    Curator(String),
 }
+
+/// Words that are route segments beside plugins.
+const RESERVED_PLUGINS: [&str; 4] = ["sign", "install", "revoke", "revocations"];
 
 /// Words that are route segments of the A2A dialect.
 const RESERVED: [&str; 4] = ["message", "tasks", "v1", "v0.3"];
@@ -78,6 +93,43 @@ name!(
     /// What `${secret.NAME}` and `${env.NAME}` call a secret.
     SecretName
 );
+
+name!(
+    /// A plugin's id. Only small ASCII letters: two ids that look alike are alike.
+    PluginId
+);
+
+name!(
+    /// Who signs plugins.
+    CuratorId
+);
+
+fn is_plain(text: &str) -> bool {
+    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let fine = |c: char| letter(c) || matches!(c, '.' | '_' | '-');
+    text.starts_with(letter) && text.len() <= limits::PLUGIN_ID && text.chars().all(fine)
+}
+
+impl PluginId {
+    pub fn parse(text: &str) -> Result<Self, BadName> {
+        if !is_plain(text) {
+            return Err(BadName::Plugin(shown(text)));
+        }
+        if RESERVED_PLUGINS.contains(&text) {
+            return Err(BadName::ReservedPlugin(text.to_owned()));
+        }
+        Ok(Self(Arc::from(text)))
+    }
+}
+
+impl CuratorId {
+    pub fn parse(text: &str) -> Result<Self, BadName> {
+        if !is_plain(text) {
+            return Err(BadName::Curator(shown(text)));
+        }
+        Ok(Self(Arc::from(text)))
+    }
+}
 
 impl SecretName {
     pub fn parse(text: &str) -> Result<Self, BadName> {

@@ -127,6 +127,7 @@ impl ToolSpec {
     pub fn key(&self) -> String {
         match (&self.execution, &self.service_id) {
             (Execution::Mcp(call), _) => format!("{}:{}", call.server, call.tool),
+            (Execution::Plugin(call), _) => format!("{}:{}", call.plugin, self.name),
             (_, Some(service)) => format!("{service}:{}", self.name),
             (_, None) => self.name.to_string(),
         }
@@ -135,6 +136,7 @@ impl ToolSpec {
     pub fn fingerprint(&self) -> Hash {
         let pin = match &self.execution {
             Execution::Mcp(call) => Some(&call.pin),
+            Execution::Plugin(call) => Some(&call.pin),
             _ => None,
         };
         let mut seen =
@@ -151,6 +153,8 @@ impl ToolSpec {
         match &self.execution {
             Execution::Basic(_) | Execution::Waiting(_) | Execution::Compute(_) => true,
             Execution::Prebuilt(_) | Execution::AiAgent(_) => true,
+            // Code that reaches nothing has no effect.
+            Execution::Plugin(call) => !call.fetches || self.idempotent,
             Execution::Request(_)
             | Execution::ImageGenerator(_)
             | Execution::Recorder(_)
@@ -161,6 +165,7 @@ impl ToolSpec {
     pub fn taints(&self) -> bool {
         let foreign = match &self.execution {
             Execution::Request(_) | Execution::Mcp(_) => true,
+            Execution::Plugin(call) => call.fetches,
             // Documents are written by whoever wrote them.
             Execution::Prebuilt(prebuilt) => {
                 matches!(prebuilt.action.as_str(), "searchKnowledge" | "queryKnowledge")

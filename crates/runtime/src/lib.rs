@@ -56,4 +56,6 @@ pub use toolyard_tools::sealer::{Closed, Purpose, Sealer};
 pub use toolyard_tools::secrets::{NoSecret, Secrets};
 pub use toolyard_tools::timing::{self, Timing};
 pub use toolyard_tools::tokens::DatabaseTokens;
-pub use toolyard_tools::{LoggedIn, McpTools, NoLogin, Pictures, Toolbox};
+pub use toolyard_tools::{
+    FetchRule, LoggedIn, McpTools, NoLogin, Pictures, PluginRules, Plugins, Toolbox, admit_installed, keyring,
+};

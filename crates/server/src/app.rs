@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
 use toolyard_egress::Door;
-use toolyard_runtime::{McpTools, Runtime, Secrets, Tasks};
+use toolyard_runtime::{McpTools, PluginRules, Runtime, Secrets, Tasks};
 use toolyard_store::Store;
 
 use crate::auth::{Auth, UrlSigner};
@@ -27,6 +27,8 @@ pub(crate) struct App {
     pub(crate) mcp: McpTools,
     /// The address that people's browsers know the gateway by.
     pub(crate) public_url: String,
+    /// What the operator says about plugins.
+    pub(crate) plugins: PluginRules,
     pub(crate) rates: Rates,
     pub(crate) sites: Sites,
     pub(crate) config: Config,

@@ -16,6 +16,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0006_turns.sql"),
     include_str!("migrations/0007_live.sql"),
     include_str!("migrations/0008_logins.sql"),
+    include_str!("migrations/0009_plugins.sql"),
 ];
 
 /// The schema version of this release.

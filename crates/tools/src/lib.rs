@@ -16,6 +16,7 @@ pub mod literal;
 mod mcp;
 mod mcp_ask;
 mod mcp_login;
+mod plugin;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]
 mod recorder;
@@ -32,6 +33,9 @@ use std::sync::Arc;
 pub use image::Pictures;
 pub use mcp::{McpTools, Offer, Resumed};
 pub use mcp_login::{Begun, LoggedIn, NoLogin};
+pub use plugin::{
+    FetchRule, MissingPlugin, PluginOffer, PluginRules, Plugins, admit_installed, keyring, offer_plugins,
+};
 use serde_json::Value;
 use toolyard_egress::Door;
 use toolyard_plugins::sandbox::Sandbox;
@@ -92,7 +96,8 @@ pub fn available(execution: &Execution) -> Result<(), String> {
         | Execution::Basic(_)
         | Execution::Waiting(_)
         | Execution::AiAgent(_)
-        | Execution::Compute(_) => Ok(()),
+        | Execution::Compute(_)
+        | Execution::Plugin(_) => Ok(()),
         #[cfg(feature = "failpoints")]
         Execution::Recorder(_) => Ok(()),
         #[cfg(not(feature = "failpoints"))]
@@ -139,6 +144,8 @@ pub struct Toolbox {
     pub knowledge: Option<Arc<knowledge::Knowledge>>,
     /// The servers of the operator and of agents.
     pub mcp: Option<McpTools>,
+    /// What tenants have installed.
+    pub plugins: Option<Plugins>,
     requests: Option<Arc<Requests>>,
 }
 
@@ -207,6 +214,10 @@ impl Toolbox {
             Execution::Mcp(call) => match &self.mcp {
                 Some(mcp) => mcp.call(call, spec, args, context, servers, resumed).await,
                 None => Err(unavailable(spec, context)),
+            },
+            Execution::Plugin(call) => match (&self.plugins, &self.sandbox) {
+                (Some(plugins), Some(sandbox)) => plugins.call(call, spec, args, context, sandbox).await,
+                _ => Err(unavailable(spec, context)),
             },
             Execution::Waiting(_) | Execution::AiAgent(_) => Err(unavailable(spec, context)),
         }

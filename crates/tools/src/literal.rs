@@ -33,7 +33,8 @@ pub fn in_tool(spec: &ToolSpec) -> Option<String> {
         | Execution::Compute(_)
         | Execution::Prebuilt(_)
         | Execution::Recorder(_)
-        | Execution::Mcp(_) => None,
+        | Execution::Mcp(_)
+        | Execution::Plugin(_) => None,
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Purpose {
     Webhook,
     /// A token that a foreign server gave for a user.
     Token,
+    /// The private key of a curator.
+    Curator,
 }
 
 impl Purpose {
@@ -33,6 +35,7 @@ impl Purpose {
             Self::Secret => "secret",
             Self::Webhook => "webhook",
             Self::Token => "token",
+            Self::Curator => "curator",
         }
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn withdrawn(call: &Call) -> Option<Event> {
         visibility: call.visibility,
         decision: Decision::Withdraw,
         edited: Guarded::Hidden,
+        recount: false,
         by: Guarded::Shown(Actor::Gateway {}),
     };
     Some(answered.into())

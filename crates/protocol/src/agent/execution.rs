@@ -18,6 +18,7 @@ pub enum Execution {
     Prebuilt(Prebuilt),
     Recorder(Recorder),
     Mcp(McpCall),
+    Plugin(PluginCall),
 }
 
 impl Execution {
@@ -33,6 +34,7 @@ impl Execution {
             Self::Prebuilt(_) => "prebuilt",
             Self::Recorder(_) => "recorder",
             Self::Mcp(_) => "mcp",
+            Self::Plugin(_) => "plugin",
         }
     }
 }
@@ -210,4 +212,16 @@ impl McpCall {
     pub fn is_login(&self) -> bool {
         self.tool.is_empty()
     }
+}
+
+/// A tool of an installed plugin. No configuration writes it: the plugin brings it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PluginCall {
+    pub plugin: crate::name::PluginId,
+    pub version: crate::manifest::PluginVersion,
+    /// Hash of what was signed. Another plugin of that name is another one.
+    pub pin: crate::hash::Hash,
+    /// It may reach hosts outside.
+    pub fetches: bool,
 }

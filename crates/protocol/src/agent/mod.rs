@@ -6,6 +6,7 @@
 pub mod execution;
 mod mcp;
 mod parse;
+mod plugin;
 mod rule;
 
 use schemars::JsonSchema;
@@ -17,6 +18,7 @@ pub use mcp::{
     McpSection, McpServer, McpTransport, is_mcp_server_name, mcp_server_key, mcp_server_name_rule,
 };
 pub use parse::{BadConfig, parse};
+pub use plugin::PluginUse;
 pub use rule::PermissionRule;
 
 use crate::name::AgentName;
@@ -42,6 +44,9 @@ pub struct AgentConfig {
     pub prebuilt: Option<PrebuiltSwitch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpSection>,
+    /// Installed plugins whose tools the agent gets, in this order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugins: Option<Vec<PluginUse>>,
     #[serde(default)]
     pub permissions: PermissionSection,
     /// Tools that requests bring.

@@ -77,6 +77,7 @@ fn check(config: &AgentConfig) -> Result<(), BadConfig> {
     }
     check_uses(config)?;
     config.mcp.as_ref().map_or(Ok(()), super::mcp::check)?;
+    super::plugin::check(config.plugins.as_deref().unwrap_or_default())?;
     let most = limits::RunLimits::default().run_steps;
     if !(1..=most).contains(&config.loop_.max_steps) {
         return Err(BadConfig::at("loop.maxSteps", format!("must be between 1 and {most}")));
@@ -218,6 +219,7 @@ fn input_schema(tool: &ToolConfig, execution: &Execution, path: &str) -> Result<
         | Execution::Compute(_)
         | Execution::Prebuilt(_)
         | Execution::Recorder(_)
-        | Execution::Mcp(_) => json!({"type": "object", "properties": {}}),
+        | Execution::Mcp(_)
+        | Execution::Plugin(_) => json!({"type": "object", "properties": {}}),
     })
 }

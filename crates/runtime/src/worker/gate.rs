@@ -89,7 +89,9 @@ impl Worker {
         let spec = self.tools().and_then(|tools| tools.set.find(&name));
         let Some(spec) = spec else {
             let shown: String = name.chars().take(limits::TOOL_NAME).collect();
-            let text = if name_fits {
+            let text = if let Some(why) = self.withdrawn.why(&name) {
+                format!("Tool {shown} is not available: {why}")
+            } else if name_fits {
                 format!("Tool: {shown} not found")
             } else {
                 format!("Invalid tool call format: {shown:?} is not a tool name")
@@ -135,7 +137,10 @@ impl Worker {
         let grants = self.grants().await?;
         let spec = self.tools().and_then(|tools| tools.set.find(tool.as_str()));
         let Some(spec) = spec else {
-            let text = format!("Tool: {tool} not found");
+            let text = match self.withdrawn.why(tool.as_str()) {
+                Some(why) => format!("Tool {tool} is not available: {why}"),
+                None => format!("Tool: {tool} not found"),
+            };
             return Ok(refuse(call, tool, args, Value::Null, text));
         };
         // An approval speaks for the tool as it was shown.

@@ -10,6 +10,7 @@ mod deed;
 mod draft;
 mod gate;
 mod history;
+mod plugins;
 mod scribe;
 mod search;
 mod servers;
@@ -61,6 +62,8 @@ pub(crate) struct Worker {
     agent: Result<Arc<LoadedAgent>, String>,
     /// MCP servers that gave no tools to the last step.
     missing: BTreeSet<String>,
+    /// Plugins that gave none.
+    withdrawn: plugins::Withdrawn,
     /// The ones that the log names, once they are here.
     tools: Option<Arc<LoadedTools>>,
     recovered: bool,
@@ -96,6 +99,7 @@ impl Worker {
             born,
             agent: Err("The agent is not loaded".to_owned()),
             missing: BTreeSet::new(),
+            withdrawn: plugins::Withdrawn::default(),
             tools: None,
             speaking: None,
             hands: Hands::default(),

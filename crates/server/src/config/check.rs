@@ -1,6 +1,7 @@
 //! Settings that are well written but cannot work, refused at the start.
 
 use toolyard_egress::{Opened, Target};
+use toolyard_protocol::manifest::FetchHost;
 use toolyard_protocol::{AgentName, SecretName, limits};
 
 use super::section::{AuthMode, Config, Mode, Smtp, SmtpTls};
@@ -37,6 +38,13 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         check_issuer(url)?;
     }
     Opened::parse(&config.allow_private_network).map_err(|why| bad("allow_private_network", why))?;
+    if !(1..=limits::PLUGIN_SIGNATURES).contains(&config.plugins.threshold) {
+        let most = limits::PLUGIN_SIGNATURES;
+        return Err(bad("plugins.threshold", format!("must be 1 to {most}")));
+    }
+    for host in config.plugins.fetch.iter().filter(|host| *host != "*") {
+        FetchHost::parse(host).map_err(|why| bad("plugins.fetch", why.to_string()))?;
+    }
     for name in &config.env.allow {
         SecretName::parse(name)
             .map_err(|_| bad("env.allow", format!("{name:?} is not the name of a variable")))?;

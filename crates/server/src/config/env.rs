@@ -44,6 +44,8 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_SMTP_PASSWORD", &["smtp", "password"], Form::Text),
     ("TOOLYARD_SMTP_FROM", &["smtp", "from"], Form::Text),
     ("TOOLYARD_PERMISSIONS_ASK_FROM", &["permissions", "ask_from"], Form::Text),
+    ("TOOLYARD_PLUGINS_THRESHOLD", &["plugins", "threshold"], Form::Number),
+    ("TOOLYARD_PLUGINS_FETCH", &["plugins", "fetch"], Form::List),
     ("TOOLYARD_CLIENT_TOOLS_ON_CONFLICT", &["client_tools", "on_conflict"], Form::Text),
     ("TOOLYARD_LIMITS_BODY_BYTES", &["limits", "body_bytes"], Form::Number),
     ("TOOLYARD_LIMITS_CONVERSATION_BODY_BYTES", &["limits", "conversation_body_bytes"], Form::Number),

@@ -48,6 +48,7 @@ pub(crate) struct Config {
     pub(crate) env: Env,
     pub(crate) smtp: Smtp,
     pub(crate) permissions: Permissions,
+    pub(crate) plugins: PluginSection,
     pub(crate) client_tools: ClientTools,
     pub(crate) limits: Limits,
     pub(crate) knowledge: KnowledgeSection,
@@ -82,6 +83,7 @@ impl Default for Config {
             env: Env::default(),
             smtp: Smtp::default(),
             permissions: Permissions::default(),
+            plugins: PluginSection::default(),
             client_tools: ClientTools::default(),
             limits: Limits::default(),
             knowledge: KnowledgeSection::default(),
@@ -237,6 +239,23 @@ pub(crate) struct ClientTools {
     /// refuses the request, `prefix` offers it as `client_<name>`. An agent's
     /// `clientTools.onConflict` wins.
     pub(crate) on_conflict: OnConflict,
+}
+
+/// Plugins that tenants install.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PluginSection {
+    /// Distinct curators that must have signed a plugin.
+    pub(crate) threshold: usize,
+    /// Hosts that plugins may reach with `fetch`, of those that they ask for,
+    /// as `host` or `host:port`. `*` means whatever they ask for.
+    pub(crate) fetch: Vec<String>,
+}
+
+impl Default for PluginSection {
+    fn default() -> Self {
+        Self { threshold: 1, fetch: Vec::new() }
+    }
 }
 
 /// What one request, one key and the gateway may take.

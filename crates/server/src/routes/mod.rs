@@ -2,7 +2,7 @@
 //! OpenAPI document and the access tests are made from it.
 
 mod agents;
-mod answer;
+pub(crate) mod answer;
 mod audit;
 pub(crate) mod call;
 mod clients;
@@ -27,6 +27,7 @@ mod ops;
 mod own;
 mod page;
 mod plans;
+mod plugins;
 mod results;
 mod route;
 pub(crate) mod router;

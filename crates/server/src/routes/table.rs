@@ -6,7 +6,7 @@ use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
     agents, audit, clients, entities, files, grants, kept, keys, logins, mcp, members, messages, models, ops,
-    results, runs, secrets, selection, spaces, waits, webhooks,
+    plugins, results, runs, secrets, selection, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -22,6 +22,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(outside_routes());
     table.extend(file_and_client_routes());
     table.extend(kept::routes());
+    table.extend(plugins::routes());
     table
 }
 
@@ -49,7 +50,7 @@ where
     Route::keyed(Method::PATCH, path, access, summary, handler)
 }
 
-fn put<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+pub(super) fn put<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 where
     F: Fn(super::call::Call) -> R + Send + Sync + 'static,
     R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,

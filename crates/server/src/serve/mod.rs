@@ -7,7 +7,7 @@ mod agents_dir;
 mod banner;
 mod logging;
 mod node;
-mod outside;
+pub(crate) mod outside;
 pub(crate) mod presence;
 mod providers;
 mod signals;
@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolyard_egress::Door;
 use toolyard_plugins::sandbox::{Sandbox, Settings as SandboxSettings};
-use toolyard_runtime::{Pictures, Registry, Runtime, Secrets, Tasks, Toolbox};
+use toolyard_runtime::{Pictures, Plugins, Registry, Runtime, Secrets, Tasks, Toolbox};
 use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
 
 use crate::app::{App, Meter};
@@ -131,6 +131,8 @@ async fn assemble(
     let logins = outside::logins(&public_url, sealer, &store);
     let mcp = outside::mcp(&config, &door, &guarded, &secrets, &store, logins)?;
     toolbox.mcp = Some(mcp.clone());
+    let plugins = outside::plugin_rules(&config);
+    toolbox.plugins = Some(Plugins { store: store.clone(), rules: plugins.clone(), door: guarded.clone() });
     let runtime = Runtime::start(store.clone(), registry, toolbox, settings).await?;
     runtime.deliver_parcels(delivery);
     let jwt = JwtCheck::new(&config, made.jwt.expose(), &door).map_err(|e| ServeError::Door(e.causes()))?;
@@ -143,6 +145,7 @@ async fn assemble(
         guarded,
         mcp,
         public_url,
+        plugins,
         signer: UrlSigner::new(made.jwt.expose()),
         rates: Rates::new(&config.limits),
         sites: Sites::new(&config.origins(), bound),

@@ -5,13 +5,17 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use toolyard_egress::{Door, MailServer, MailTls, Mailer, Opened};
 use toolyard_mcp::{Doors, Host, Logins, Owner, Sharing};
+use toolyard_plugins::bundle::Policy;
 use toolyard_protocol::TenantId;
-use toolyard_runtime::{DatabaseTokens, Delivery, McpTools, Retry, Sealer, Secrets};
+use toolyard_protocol::manifest::FetchHost;
+use toolyard_runtime::{
+    DatabaseTokens, Delivery, FetchRule, McpTools, PluginRules, Retry, Sealer, Secrets,
+};
 use toolyard_schema::Schemas;
 use toolyard_store::Store;
 
 use super::ServeError;
-use crate::config::{Config, Smtp, SmtpTls, mcp_servers};
+use crate::config::{Config, Mode, Smtp, SmtpTls, mcp_servers};
 
 /// The door for every address that is not the operator's.
 pub(super) fn guarded(config: &Config) -> Result<Door, ServeError> {
@@ -66,4 +70,19 @@ pub(super) fn mcp(
     let shared: Vec<_> = servers.iter().filter(|s| s.sharing == Sharing::Shared).cloned().collect();
     host.start(&nobody, &shared);
     Ok(McpTools { host, operator: servers.into(), secrets: secrets.clone(), store: store.clone() })
+}
+
+/// How strict this gateway is with plugins.
+pub(crate) fn plugin_rules(config: &Config) -> PluginRules {
+    let any = config.plugins.fetch.iter().any(|host| host == "*");
+    // The configuration was checked: what is no host is none here.
+    let hosts = config.plugins.fetch.iter().filter_map(|host| FetchHost::parse(host).ok());
+    PluginRules {
+        policy: match config.mode {
+            Mode::Development => Policy::Development,
+            Mode::Production => Policy::Production,
+        },
+        threshold: config.plugins.threshold,
+        fetch: if any { FetchRule::Any } else { FetchRule::Hosts(hosts.collect()) },
+    }
 }

@@ -1,0 +1,45 @@
+//! Ed25519 keys that are no keys: points of small order, for which everybody
+//! can sign, and points that are written in a second way.
+
+/// p = 2^255 - 19, the last byte first in memory order.
+const P: [u8; 32] = {
+    let mut p = [0xff; 32];
+    p[0] = 0xed;
+    p[31] = 0x7f;
+    p
+};
+
+/// The y of the points whose order divides 8, as RFC 8032 writes it without
+/// the sign: 1, p - 1, 0, and the two of order 8.
+const SMALL: [[u8; 32]; 5] = [
+    y(1),
+    {
+        let mut it = P;
+        it[0] = 0xec;
+        it
+    },
+    y(0),
+    [
+        0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5,
+        0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
+    ],
+    [
+        0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67, 0x0f, 0x2a,
+        0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a,
+    ],
+];
+
+const fn y(small: u8) -> [u8; 32] {
+    let mut it = [0; 32];
+    it[0] = small;
+    it
+}
+
+/// Whether a signature by this key could mean anything.
+pub(super) fn is_sound(key: &[u8; 32]) -> bool {
+    let mut y = *key;
+    y[31] &= 0x7f;
+    // Little-endian: compare from the last byte on.
+    let canonical = y.iter().rev().lt(P.iter().rev());
+    canonical && !SMALL.contains(&y)
+}
