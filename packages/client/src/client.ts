@@ -2,7 +2,7 @@ import { toolCallOf, type ToolCallLike } from "./call.js";
 import type { ChatOptions } from "./chat/options.js";
 import { ChatStream } from "./chat/stream.js";
 import { Turn } from "./chat/turn.js";
-import { Door, path, type Asking, type DoorOptions } from "./door.js";
+import { Door, follows, path, type Asking, type DoorOptions } from "./door.js";
 import { Emitter } from "./emitter.js";
 import type { ClientEvents } from "./events.js";
 import { idempotencyKey } from "./native/once.js";
@@ -130,8 +130,7 @@ export class ToolyardClient {
   /** Asks an agent, runs the tools that live here, and streams the answer. */
   chatStream(options: ChatOptions): ChatStream {
     const stop = new AbortController();
-    const { signal } = options;
-    const both = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal;
+    follows(stop, options.signal);
     const parts = {
       door: this.#door,
       registry: this.#registry,
@@ -140,7 +139,7 @@ export class ToolyardClient {
       log: this.#log,
       ready: () => this.ready(),
     };
-    const turn = new Turn(parts, options, both);
+    const turn = new Turn(parts, options, stop.signal);
     return new ChatStream(
       turn.id,
       turn.run(),

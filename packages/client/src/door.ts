@@ -57,8 +57,11 @@ export class Door {
 
   /** Asks, and reads the answer as JSON. */
   async json<Answer>(method: string, path: string, asking: Asking = {}): Promise<Answer> {
-    const response = await this.open(method, path, asking);
+    const whole = new AbortController();
+    follows(whole, asking.signal);
+    const response = await this.open(method, path, { ...asking, signal: whole.signal });
     const text = await response.text();
+    whole.abort();
     return (text === "" ? undefined : JSON.parse(text)) as Answer;
   }
 
@@ -93,15 +96,23 @@ export class Door {
       init.body = JSON.stringify(asking.body);
     }
     asking.signal?.throwIfAborted();
-    const slow = new AbortController();
-    const timer = setTimeout(() => slow.abort(), this.#timeoutMs);
-    init.signal = asking.signal ? AbortSignal.any([asking.signal, slow.signal]) : slow.signal;
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      late = true;
+      stop.abort();
+    }, this.#timeoutMs);
+    let late = false;
+    follows(stop, asking.signal);
+    init.signal = stop.signal;
     let response: Response;
     try {
-      response = await this.#fetch(this.#base + path + search(asking.query), init);
+      const aborted = new Promise<never>((_, reject) => {
+        stop.signal.addEventListener("abort", () => reject(stop.signal.reason as Error), { once: true });
+      });
+      response = await Promise.race([this.#fetch(this.#base + path + search(asking.query), init), aborted]);
     } catch (cause) {
       asking.signal?.throwIfAborted();
-      const why = slow.signal.aborted ? `did not answer within ${this.#timeoutMs} ms` : "cannot be reached";
+      const why = late ? `did not answer within ${this.#timeoutMs} ms` : "cannot be reached";
       throw new ToolyardError("network", `The gateway at ${this.#base} ${why}`, { cause });
     } finally {
       clearTimeout(timer);
@@ -166,6 +177,16 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) stop();
     else signal?.addEventListener("abort", stop);
   });
+}
+
+/**
+ * Aborts with a signal. The platform's own `AbortSignal.any` may be collected
+ * as garbage in Node 20 while somebody still waits for it.
+ */
+export function follows(controller: AbortController, signal: AbortSignal | undefined): void {
+  if (signal?.aborted) controller.abort(signal.reason);
+  // An abort of the controller also takes the listener away.
+  else signal?.addEventListener("abort", () => controller.abort(signal.reason), { once: true, signal: controller.signal });
 }
 
 /** A path with its parts made safe. */

@@ -80,6 +80,8 @@ export class ChatStream implements AsyncIterable<ChatChunk> {
       if (!next.done) return next.value;
       // A generator that has ended says so again, with nothing.
       if (next.value) this.#settle.resolve(next.value);
+      // Lets go of the caller's signal.
+      this.#abort();
       return undefined;
     } catch (thrown) {
       this.#settle.reject(thrown);

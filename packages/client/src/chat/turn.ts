@@ -105,7 +105,7 @@ export class Turn {
       let why = "it ended before its finish";
       try {
         if (response.body) {
-          for await (const { data } of eventsOf(response.body)) yield* reply.read(data);
+          for await (const { data } of eventsOf(response.body, { signal: this.#signal })) yield* reply.read(data);
         }
         if (reply.ended) return reply;
       } catch (thrown) {

@@ -1,4 +1,4 @@
-import { backoff, pause, type Door } from "../door.js";
+import { backoff, follows, pause, type Door } from "../door.js";
 import { messageOf, ToolyardError } from "../error.js";
 import { eventsOf, EventSplitter, type ServerEvent } from "../sse.js";
 
@@ -34,23 +34,23 @@ export async function* follow(door: Door, path: string, options: FollowOptions):
   while (!signal.aborted) {
     let reason = "the stream ended";
     let wait: number | undefined;
-    const silent = new AbortController();
+    const connection = new AbortController();
+    follows(connection, signal);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const heard = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => silent.abort(new Error("the stream was silent")), silenceMs);
+      timer = setTimeout(() => connection.abort(new Error("the stream was silent")), silenceMs);
     };
     try {
       const headers: Record<string, string> = { accept: "text/event-stream" };
       if (after !== undefined) headers["last-event-id"] = after;
-      const both = AbortSignal.any([signal, silent.signal]);
-      const response = await door.open("GET", path, { headers, signal: both, repeatable: false });
+      const response = await door.open("GET", path, { headers, signal: connection.signal, repeatable: false });
       refused = 0;
       if (response.status === 204 || !response.body) return;
       options.onOpen?.();
       heard();
       const splitter = new EventSplitter();
-      for await (const event of eventsOf(response.body, splitter, heard)) {
+      for await (const event of eventsOf(response.body, { splitter, heard, signal: connection.signal })) {
         // Something came: the next trouble is a new one.
         failures = 0;
         if (event.id !== undefined) after = event.id;
@@ -68,6 +68,7 @@ export async function* follow(door: Door, path: string, options: FollowOptions):
       if (thrown instanceof ToolyardError) wait = thrown.retryAfter;
     } finally {
       clearTimeout(timer);
+      connection.abort();
     }
     const delayMs = backoff(failures, wait, asked);
     failures += 1;

@@ -49,6 +49,8 @@ export class Serving {
   readonly #options: ServeOptions;
   readonly #clientId: string;
   readonly #running = new Map<string, Promise<void>>();
+  /** Calls that somebody else has; the signal ends the waiting. */
+  readonly #others = new Map<string, AbortController>();
   readonly #queue: (() => void)[] = [];
   readonly #stop = new AbortController();
   #active = 0;
@@ -58,7 +60,11 @@ export class Serving {
     this.#parts = parts;
     this.#options = options;
     this.#clientId = options.clientId ?? randomId("cli");
-    subscription.on("tool-input-available", (event) => this.#offer(event as StreamEvent<ToolInputAvailableFrame>));
+    subscription.on("tool-input-available", (event) => this.#offer(event));
+    for (const ended of ["tool-output-available", "tool-error"] as const) {
+      subscription.on(ended, (event) => this.#others.get(event.data.toolCallId)?.abort());
+    }
+    subscription.on("close", () => this.#others.forEach((waiting) => waiting.abort()));
   }
 
   /** Takes no more calls, and waits for those that run. */
@@ -106,8 +112,9 @@ export class Serving {
   async #serve(frame: ToolInputAvailableFrame): Promise<void> {
     const { toolCallId, runId, waitId } = frame;
     const claimed = waitId !== undefined && this.#options.claim !== false;
-    if (claimed && !(await this.#claim(waitId))) return;
-    const renewal = claimed ? setInterval(() => void this.#claim(waitId).catch(() => false), RENEW_MS) : undefined;
+    if (claimed && !(await this.#claim(waitId, toolCallId))) return;
+    const renew = () => void this.#parts.waits.claim(waitId ?? "", this.#clientId).catch(() => undefined);
+    const renewal = claimed ? setInterval(renew, RENEW_MS) : undefined;
     try {
       const outcome = await this.#run(frame);
       if (outcome) await this.#tell(runId, toolCallId, outcome);
@@ -120,18 +127,24 @@ export class Serving {
    * Claims a call; `false` if it has ended. If another program has it, waits
    * until that one has answered or vanished.
    */
-  async #claim(waitId: string): Promise<boolean> {
-    for (;;) {
-      try {
-        await this.#parts.waits.claim(waitId, this.#clientId);
-        return true;
-      } catch (thrown) {
-        if (!(thrown instanceof ToolyardError) || thrown.code !== "conflict") {
-          this.#parts.log(`call of wait ${waitId} cannot be claimed`, messageOf(thrown));
-          return false;
+  async #claim(waitId: string, callId: string): Promise<boolean> {
+    const waiting = new AbortController();
+    this.#others.set(callId, waiting);
+    try {
+      for (;;) {
+        try {
+          await this.#parts.waits.claim(waitId, this.#clientId);
+          return true;
+        } catch (thrown) {
+          if (!(thrown instanceof ToolyardError) || thrown.code !== "conflict") {
+            this.#parts.log(`call ${callId} cannot be claimed`, messageOf(thrown));
+            return false;
+          }
         }
-        await pause(RENEW_MS, this.#stop.signal);
+        await pause(RENEW_MS, waiting.signal);
       }
+    } finally {
+      this.#others.delete(callId);
     }
   }
 

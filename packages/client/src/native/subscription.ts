@@ -1,4 +1,4 @@
-import type { Door } from "../door.js";
+import { follows, type Door } from "../door.js";
 import { Emitter } from "../emitter.js";
 import { ToolyardError } from "../error.js";
 import { decodeTwice, isFields, parseJson } from "../json.js";
@@ -54,8 +54,7 @@ export class Subscription implements AsyncIterable<StreamEvent> {
   constructor(door: Door, path: string, { from = "now", signal, silenceMs, retryMs }: SubscribeOptions) {
     const after = from === "now" ? NOW : from === "start" ? undefined : String(from);
     const stop = this.#stop;
-    if (signal?.aborted) stop.abort();
-    else signal?.addEventListener("abort", () => stop.abort(), { once: true, signal: stop.signal });
+    follows(stop, signal);
     // Later than this call, so that listeners are there before the first event.
     this.closed = Promise.resolve().then(() =>
       this.#run(door, path, { after, signal: stop.signal, silenceMs, firstDelayMs: retryMs }),
