@@ -32,6 +32,15 @@ pub const INLINE_VALUE_BYTES: usize = 64 << 10;
 pub const BLOB_PREVIEW_CHARS: usize = 512;
 /// Characters of one large result that the model reads.
 pub const MODEL_RESULT_CHARS: usize = 100_000;
+/// Bytes of a file that a sample plugin of the client reads or writes, and of
+/// the rows of a query.
+pub const CLIENT_FILE_BYTES: u64 = 1 << 20;
+/// Entries of a folder that a sample plugin of the client lists.
+pub const CLIENT_FOLDER_ENTRIES: usize = 1000;
+/// Rows that a query of a sample plugin of the client answers.
+pub const CLIENT_QUERY_ROWS: usize = 500;
+/// How long such a query may take.
+pub const CLIENT_QUERY_MS: u64 = 10_000;
 /// Results in one batch.
 pub const RESULT_BATCH: usize = 64;
 /// Rows of a list when the caller does not say.
