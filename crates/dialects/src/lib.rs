@@ -2,6 +2,8 @@
 //!
 //! A dialect turns events, deltas and rows into the bytes its clients expect.
 //! It never does IO, never waits and never decides who may see what: that is
-//! [`toolyard_protocol::visible`], and every function here asks it.
+//! [`toolyard_protocol::visible`], and every function here asks it. A dialect
+//! that streams a run implements [`telling::Telling`].
 
 pub mod native;
+pub mod telling;

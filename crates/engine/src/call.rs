@@ -49,6 +49,12 @@ pub struct Call {
     pub provided: Option<Arc<Value>>,
     /// What the far side wants back with it.
     pub state: Option<Arc<Value>>,
+    /// What the far side works on: a crash here does not stop it.
+    pub ticket: Option<Arc<Value>>,
+    /// A question that the call asks while it is in flight.
+    pub asking: Option<(WaitId, WaitKind)>,
+    /// How many such questions it has asked.
+    pub questions: u32,
     /// How often somebody was asked: the round of the next question.
     pub round: u32,
     pub place: Place,
@@ -74,6 +80,9 @@ impl Call {
             approved: false,
             provided: None,
             state: None,
+            ticket: None,
+            asking: None,
+            questions: 0,
             round: 0,
             place: Place::Gateway,
             risk: Risk::Low,
@@ -86,19 +95,14 @@ impl Call {
     }
     /// The ledger row that this call holds open.
     pub fn open_wait(&self) -> Option<OpenWait> {
-        match &self.at {
-            CallState::Gated { wait, kind } | CallState::Parked { wait, kind } => Some(OpenWait {
-                wait: wait.clone(),
-                kind: *kind,
-                call: self.id.clone(),
-                tool: self.tool.clone(),
-            }),
-            CallState::Proposed
-            | CallState::Cleared
-            | CallState::Refused(_)
-            | CallState::Dispatched
-            | CallState::Ended(_) => None,
-        }
+        let (wait, kind) = match &self.at {
+            CallState::Gated { wait, kind } | CallState::Parked { wait, kind } => (wait.clone(), *kind),
+            CallState::Dispatched => self.asking.clone()?,
+            CallState::Proposed | CallState::Cleared | CallState::Refused(_) | CallState::Ended(_) => {
+                return None;
+            }
+        };
+        Some(OpenWait { wait, kind, call: self.id.clone(), tool: self.tool.clone() })
     }
     pub fn is_ended(&self) -> bool {
         matches!(self.at, CallState::Ended(_))

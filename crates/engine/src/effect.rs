@@ -44,6 +44,8 @@ pub enum Effect {
         provided: Option<Arc<Value>>,
         /// What the far side wants back with it.
         state: Option<Arc<Value>>,
+        /// What the far side works on already: wait for its end.
+        ticket: Option<Arc<Value>>,
         round: u32,
     },
     /// Check the arguments and decide again, then say [`crate::Input::Routed`].
@@ -87,6 +89,7 @@ impl Effect {
             fingerprint: call.fingerprint.clone(),
             provided: call.provided.clone(),
             state: call.state.clone(),
+            ticket: call.ticket.clone(),
             round: call.round,
         }
     }

@@ -213,6 +213,7 @@ fn answered(wait: &Wait, decision: Decision, edited: Option<Value>, by: Actor) -
         visibility: wait.visibility,
         decision,
         edited: edited.map_or(Guarded::Hidden, Guarded::Shown),
+        recount: false,
         by: Guarded::Shown(by),
     }
     .into()

@@ -48,7 +48,14 @@ pub enum Input {
     /// A dispatched call became a run of its own.
     ChildStarted { call: CallId, child: RunId, expires: Option<Timestamp>, stream: bool },
     /// News of a dispatched or parked call.
-    Progressed { call: CallId, fraction: Option<f64>, message: Option<String>, preliminary: Option<Value> },
+    Progressed {
+        call: CallId,
+        fraction: Option<f64>,
+        message: Option<String>,
+        preliminary: Option<Value>,
+        /// What the far side works on, from now on without us.
+        ticket: Option<Value>,
+    },
     /// What hooks and the worker's own upkeep have to log between steps.
     Noted(Vec<Note>),
     /// Nothing is in flight any more: the worker aborted what was not due.
@@ -131,6 +138,9 @@ pub enum Verdict {
         /// What the far side wants back with the answer.
         state: Option<Value>,
     },
+    /// A call in flight asks in the middle and waits for the answer there. Its
+    /// node holds it: if that dies, nobody knows what came of it.
+    Question { expires: Option<Timestamp>, payload: Value },
     /// It never runs: unknown tool, bad arguments, denied by rule.
     Refuse(ToolOutcome),
 }

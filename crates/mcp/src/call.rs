@@ -40,6 +40,9 @@ pub struct Call {
     /// Answers questions while the call is open. Without it they are declined.
     pub ask: Option<Arc<dyn Ask>>,
     pub cancel: CancellationToken,
+    /// When this is cancelled, a task of the server's is left alone: somebody
+    /// else goes on with its ticket.
+    pub leave: CancellationToken,
     /// The caller's own patience: a connection may be shared with others.
     pub(crate) times: Times,
 }
@@ -74,6 +77,7 @@ impl Call {
             progress: None,
             ask: None,
             cancel: CancellationToken::new(),
+            leave: CancellationToken::new(),
             times: Times {
                 start: Duration::from_millis(limits::MCP_START_MS),
                 idle: Duration::from_millis(limits::TOOL_TIMEOUT_MS),

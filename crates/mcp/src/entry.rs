@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolyard_egress::Target;
 use toolyard_protocol::agent::mcp_server_key;
-use toolyard_protocol::limits;
+use toolyard_protocol::{TenantId, limits};
 
 use crate::environment;
 use crate::settings::{
     BadServer, Era, Launch, OauthClient, Origin, Program, Remote, ServerName, ServerSettings, Sharing,
-    check_header,
+    Tenants, check_header,
 };
 
 /// One server as written. `${NAME}` and `${NAME:-default}` in command, args,
@@ -67,8 +67,12 @@ pub struct Entry {
     /// Its hints are believed and its results do not taint a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted: Option<bool>,
+    /// Tenants whose agents may name it; `*` means all. Missing means `default`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenants: Option<Vec<String>>,
     /// Who shares one connection. Missing means everybody for a program and for
-    /// an address with headers, else each user alone.
+    /// an address with headers, or each tenant alone if several may name it,
+    /// else each user alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Sharing>,
     /// The protocol it speaks. Missing means: ask.
@@ -185,6 +189,13 @@ fn read_entry(name: &str, entry: &Entry, lookup: Lookup<'_>) -> Result<ServerSet
     settings.enabled = entry.enabled.unwrap_or(true) && !entry.disabled.unwrap_or(false);
     settings.required = entry.required.unwrap_or(false);
     settings.trusted = entry.trusted.unwrap_or(false);
+    if let Some(names) = &entry.tenants {
+        settings.tenants = tenants(names)?;
+        // What one tenant does to a program is not the next one's business.
+        if settings.sharing == Sharing::Shared && settings.tenants != Tenants::operator() {
+            settings.sharing = Sharing::Tenant;
+        }
+    }
     settings.sharing = entry.sharing.unwrap_or(settings.sharing);
     settings.era = entry.era;
     settings.start = seconds("startup_timeout_sec", entry.startup_timeout_sec, settings.start)?;
@@ -192,6 +203,17 @@ fn read_entry(name: &str, entry: &Entry, lookup: Lookup<'_>) -> Result<ServerSet
     settings.total =
         seconds("total_timeout_sec", entry.total_timeout_sec, settings.total)?.max(settings.idle);
     Ok(settings)
+}
+
+fn tenants(names: &[String]) -> Result<Tenants, BadServer> {
+    if names.iter().any(|name| name == "*") {
+        return Ok(Tenants::All);
+    }
+    let read = |(i, name): (usize, &String)| {
+        let bad = |_| BadServer::at(format!("tenants[{i}]"), format!("{name:?} is not the name of a tenant"));
+        TenantId::parse(name).map_err(bad)
+    };
+    names.iter().enumerate().map(read).collect::<Result<_, _>>().map(Tenants::These)
 }
 
 fn program(command: &str, entry: &Entry, lookup: Lookup<'_>) -> Result<Program, BadServer> {

@@ -32,6 +32,8 @@ use crate::wire::http::Bearer;
 const CHANGES: usize = 256;
 const NO_LOGINS: &str =
     "this server has no logins: they need a url without an authorization header and sharing = \"user\"";
+/// A connection that waits for a login looks for one at most so often.
+const RETRY: Duration = Duration::from_secs(1);
 /// How long [`Host::stop`] waits for programs to end.
 const STOP: Duration = Duration::from_secs(5);
 
@@ -118,6 +120,20 @@ impl Shared {
         let account = self.account(&link.key.1, &link.settings)?;
         Some(Arc::new(account))
     }
+    /// A user may have logged in by another process meanwhile: then the
+    /// connection that waits for it is tried again.
+    async fn hope(&self, link: &Link) {
+        let now = link.snapshot();
+        if !matches!(now.state, State::NeedsAuth { .. }) || now.since.elapsed() < RETRY {
+            return;
+        }
+        let account = self.account(&link.key.1, &link.settings);
+        if let Some(account) = account
+            && account.is_known().await.unwrap_or(false)
+        {
+            link.wake(true);
+        }
+    }
     pub(crate) fn forget(&self, link: &Arc<Link>) {
         let mut links = lock(&self.links);
         if links.get(&link.key).is_some_and(|known| Arc::ptr_eq(known, link)) && !self.stop.is_cancelled() {
@@ -195,6 +211,7 @@ impl Host {
         let now = Instant::now();
         let waits = servers.iter().map(|settings| async move {
             let link = self.link(owner, settings)?;
+            self.shared.hope(&link).await;
             link.wake(false);
             let until = now + if settings.required { settings.start.max(patience) } else { patience };
             let seen = link.wait(until, |now| now.listing.is_some() || now.state.is_hopeless()).await;
@@ -311,6 +328,7 @@ impl Host {
             Ok(link) => link,
             Err(why) => return Outcome::NotSent { why, needs_login: false },
         };
+        self.shared.hope(&link).await;
         call.times = Times::of(settings);
         call.cancel = call.cancel.child_token();
         let _cancel_on_drop = call.cancel.clone().drop_guard();
@@ -356,6 +374,12 @@ impl Host {
         account.forget().await?;
         self.link(owner, settings)?.wake(true);
         Ok(())
+    }
+
+    /// Has `owner` logged in at a server?
+    pub async fn is_logged_in(&self, owner: &Owner, settings: &ServerSettings) -> Result<bool, String> {
+        let account = self.shared.account(&settings.share(owner), settings).ok_or(NO_LOGINS)?;
+        account.is_known().await
     }
 
     /// Reads the tools of a server again, or tries a failed one at once.

@@ -68,7 +68,7 @@ pub use listing::Difference;
 pub use login::{Login, Logins};
 pub use settings::{
     BadServer, Era, Launch, OauthClient, Origin, Owner, Program, Remote, ServerName, ServerSettings, Share,
-    Sharing,
+    Sharing, Tenants,
 };
 pub use status::ServerStatus;
 pub use task::Ticket;

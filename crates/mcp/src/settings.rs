@@ -82,6 +82,26 @@ pub enum Sharing {
     User,
 }
 
+/// Whose agents may name a server of the operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tenants {
+    All,
+    These(BTreeSet<TenantId>),
+}
+
+impl Tenants {
+    /// The operator's own.
+    pub fn operator() -> Self {
+        Self::These([TenantId::default_tenant()].into())
+    }
+    pub fn has(&self, tenant: &TenantId) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(names) => names.contains(tenant),
+        }
+    }
+}
+
 /// The two protocols that servers speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -160,6 +180,8 @@ pub struct ServerSettings {
     /// Its hints are believed, its results do not taint.
     pub trusted: bool,
     pub sharing: Sharing,
+    /// An operator's server acts with the operator's means.
+    pub tenants: Tenants,
     /// Missing means: ask, and remember.
     pub era: Option<Era>,
     pub start: Duration,
@@ -187,6 +209,7 @@ impl ServerSettings {
             required: false,
             trusted: false,
             sharing,
+            tenants: Tenants::operator(),
             era: None,
             start: Duration::from_millis(limits::MCP_START_MS),
             idle: Duration::from_millis(limits::TOOL_TIMEOUT_MS),

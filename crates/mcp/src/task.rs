@@ -161,6 +161,9 @@ pub(crate) async fn answer(
 
 /// Tells the server that nobody waits for the task any more.
 async fn abandon(link: &Arc<Link>, owner: &Owner, ticket: &Ticket, call: &Call) -> Outcome {
+    if call.leave.is_cancelled() {
+        return Outcome::Canceled;
+    }
     let params = CancelTaskParams::new(ticket.task_id.clone());
     let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(params));
     let quiet = Call { cancel: tokio_util::sync::CancellationToken::new(), ..call.clone() };

@@ -104,6 +104,8 @@ id!(/// One gateway process.
     NodeId, "node");
 id!(/// A connected program that executes tools.
     ClientId, "cli");
+id!(/// One socket of a connected program.
+    ConnectionId, "con");
 id!(/// A remembered permission.
     GrantId, "grt");
 id!(/// An uploaded file.

@@ -32,6 +32,15 @@ pub const INLINE_VALUE_BYTES: usize = 64 << 10;
 pub const BLOB_PREVIEW_CHARS: usize = 512;
 /// Characters of one large result that the model reads.
 pub const MODEL_RESULT_CHARS: usize = 100_000;
+/// Bytes of a file that a sample plugin of the client reads or writes, and of
+/// the rows of a query.
+pub const CLIENT_FILE_BYTES: u64 = 1 << 20;
+/// Entries of a folder that a sample plugin of the client lists.
+pub const CLIENT_FOLDER_ENTRIES: usize = 1000;
+/// Rows that a query of a sample plugin of the client answers.
+pub const CLIENT_QUERY_ROWS: usize = 500;
+/// How long such a query may take.
+pub const CLIENT_QUERY_MS: u64 = 10_000;
 /// Results in one batch.
 pub const RESULT_BATCH: usize = 64;
 /// Rows of a list when the caller does not say.
@@ -166,6 +175,24 @@ pub const REQUEST_MAX_MS: u64 = 10 * 60 * 1000;
 pub const REQUEST_ANSWER_BYTES: u64 = 4 << 20;
 /// Seconds after its last sign that a client counts as there.
 pub const PRESENCE_SECONDS: i64 = 60;
+/// Seconds between two pings of a client's socket.
+pub const SOCKET_PING_SECONDS: u64 = 20;
+/// Seconds that a client's socket may be silent before it is closed.
+pub const SOCKET_SILENCE_SECONDS: u64 = 50;
+/// Seconds until a client's socket must have said who it is.
+pub const SOCKET_REGISTER_SECONDS: u64 = 10;
+/// Calls that one socket holds at once.
+pub const SOCKET_CALLS: usize = 32;
+/// Sockets of one user on one node.
+pub const SOCKETS_PER_USER: usize = 16;
+/// Tools that one socket offers to execute.
+pub const SOCKET_TOOLS: usize = 512;
+/// Times that one call may tell of its progress.
+pub const PROGRESS: i64 = 200;
+/// Characters of one word of progress.
+pub const PROGRESS_CHARS: usize = 1_000;
+/// Bytes of one preliminary result.
+pub const PROGRESS_BYTES: usize = 16 << 10;
 /// Webhooks of one tenant.
 pub const WEBHOOKS: usize = 20;
 /// Times that a parcel of the outbox is tried before it is given up.
@@ -198,6 +225,10 @@ pub const MCP_TOTAL_MS: u64 = 300_000;
 pub const MCP_TIMEOUT_MAX_MS: u64 = 24 * 60 * 60 * 1000;
 /// Times that one MCP call may ask for input.
 pub const MCP_ROUNDS: u32 = 5;
+/// Logins at MCP servers that one user may have begun; the oldest are forgotten.
+pub const MCP_LOGINS: usize = 20;
+/// How long a login that has begun may be finished.
+pub const MCP_LOGIN_MS: u64 = 60 * 60 * 1000;
 /// Questions that an MCP server may ask at once.
 pub const MCP_QUESTIONS: usize = 16;
 

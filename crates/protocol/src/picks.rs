@@ -9,12 +9,15 @@ use ts_rs::TS;
 
 use crate::tool::{ToolSpec, Toolset};
 
+/// Stands for the tools that are not named.
+pub const OTHERS: &str = "*";
+
 /// A user's choice of tools, and a request's choice of categories (row H10).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[ts(optional_fields)]
 pub struct Picks {
-    /// `<service>:<tool>`, or a tool's name. A missing one is picked.
+    /// `<service>:<tool>`, or a tool's name. A missing one is as `*` says, or picked.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, bool>,
     /// Tools of these categories, and those that have none. Missing means all.
@@ -28,8 +31,16 @@ impl Picks {
         self.categories.is_none() && self.tools.values().all(|picked| *picked)
     }
 
+    /// A request's own tools are what it asks for: no pick takes them away.
     pub fn takes(&self, spec: &ToolSpec) -> bool {
-        let named = self.tools.get(&spec.key()).or_else(|| self.tools.get(spec.name.as_str()));
+        if spec.brought.is_some() {
+            return true;
+        }
+        let named = self
+            .tools
+            .get(&spec.key())
+            .or_else(|| self.tools.get(spec.name.as_str()))
+            .or_else(|| self.tools.get(OTHERS));
         let in_category = match (&self.categories, &spec.category) {
             (Some(wanted), Some(category)) => wanted.contains(category),
             (Some(_) | None, _) => true,

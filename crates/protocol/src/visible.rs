@@ -132,6 +132,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             payload,
             fingerprint,
             state,
+            held,
         }) => Event::Asked(Asked {
             wait: wait.clone(),
             kind: *kind,
@@ -146,8 +147,9 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             payload: answer(viewer, rule, payload),
             fingerprint: secret(fingerprint),
             state: secret(state),
+            held: *held,
         }),
-        Event::Answered(Answered { wait, kind, call, visibility, decision, edited, by }) => {
+        Event::Answered(Answered { wait, kind, call, visibility, decision, edited, recount, by }) => {
             Event::Answered(Answered {
                 wait: wait.clone(),
                 kind: *kind,
@@ -163,6 +165,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
                     | WaitKind::Child
                     | WaitKind::Timer => tool(*visibility, edited),
                 },
+                recount: *recount,
                 by: secret(by),
             })
         }
@@ -200,6 +203,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             fraction,
             message,
             preliminary,
+            ticket,
         }) => Event::ToolProgressed(ToolProgressed {
             call: call.clone(),
             tool: name.clone(),
@@ -207,6 +211,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             fraction: *fraction,
             message: tool(*visibility, message),
             preliminary: tool(*visibility, preliminary),
+            ticket: secret(ticket),
         }),
         Event::ToolReturned(ToolReturned {
             call,
@@ -214,6 +219,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             visibility,
             outcome,
             untrusted,
+            recount,
             value,
             blob,
             error,
@@ -225,6 +231,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             visibility: *visibility,
             outcome: *outcome,
             untrusted: *untrusted,
+            recount: *recount,
             value: tool(*visibility, value),
             blob: tool(*visibility, blob),
             error: tool(*visibility, error),

@@ -101,8 +101,10 @@ pub fn check_agent(config: &Value) -> Result<LoadedAgent, ApiError> {
                 }
             }
         }
-        if tool.if_absent == IfAbsent::Fail {
-            return Err(refused(format!("tools[{i}].ifAbsent: \"fail\" is not available in this release")));
+        if tool.if_absent == IfAbsent::Fail && !tool.is_client() {
+            return Err(refused(format!(
+                "tools[{i}].ifAbsent: only tools that clients run can lack a client"
+            )));
         }
     }
     if parsed.prebuilt == Some(PrebuiltSwitch::All) {

@@ -7,16 +7,14 @@ use toolyard_models::{Registry, Wanted};
 use toolyard_protocol::event::{Event, RunCreated, RunStarted, Trigger};
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::Actor;
-use toolyard_protocol::{
-    AgentName, ApiError, BranchId, EntityId, ErrorCode, Guarded, Principal, RunId, TenantId,
-};
+use toolyard_protocol::{AgentName, ApiError, EntityId, ErrorCode, Guarded, Principal, RunId, TenantId};
 use toolyard_store::entities::{self, EntityKind};
 use toolyard_store::log;
 use toolyard_store::runs::{self, NewRun};
 use toolyard_store::spaces::{self, Space};
 use toolyard_store::{Commit, StoreError, Tx, agents, failpoint};
 
-use crate::agents::{Found, LoadedAgent};
+use crate::agents::{Found, LoadedAgent, LoadedTools};
 use crate::command::{CreateRun, Fresh, Once};
 use crate::once;
 use crate::refused::Refused;
@@ -35,6 +33,10 @@ pub(crate) struct Birth<'a> {
     pub(crate) metadata: Option<Value>,
     pub(crate) model: Option<&'a str>,
     pub(crate) picks: Option<Picks>,
+    /// The agent's tools and those that the request brings.
+    pub(crate) tools: Option<&'a LoadedTools>,
+    /// It begins with words from outside the gateway's trust.
+    pub(crate) tainted: bool,
 }
 
 /// A run as `POST /api/runs` answers it.
@@ -132,6 +134,8 @@ impl Runtime {
             metadata: create.metadata.clone(),
             model: create.model.as_deref(),
             picks,
+            tools: None,
+            tainted: false,
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         Ok(CreatedRun { run, started })
@@ -177,6 +181,13 @@ impl Runtime {
     ) -> Result<(RunId, bool), StoreError> {
         let run = RunId::mint();
         let config = &birth.agent.config;
+        let toolset = match birth.tools {
+            Some(tools) => {
+                agents::put_toolset(tx, &birth.by.tenant, &tools.hash, &tools.set).await?;
+                tools.hash.clone()
+            }
+            None => birth.agent.tools.hash.clone(),
+        };
         let new = NewRun {
             tenant: birth.by.tenant.clone(),
             id: run.clone(),
@@ -193,11 +204,11 @@ impl Runtime {
         let created = RunCreated {
             agent: config.agent.name.clone(),
             agent_version: Guarded::Shown(birth.agent.hash.clone()),
-            toolset: Guarded::Shown(birth.agent.tools.hash.clone()),
+            toolset: Guarded::Shown(toolset),
             space: new.space.clone(),
             agent_entity: new.agent_entity.clone(),
             trigger: birth.trigger,
-            branch: BranchId::main(),
+            branch: birth.space.branch.clone(),
             history_to: birth.history_to,
             parent: None,
             root: run.clone(),
@@ -210,7 +221,7 @@ impl Runtime {
             metadata: birth.metadata.map_or(Guarded::Hidden, Guarded::Shown),
             model: birth.model.map_or(Guarded::Hidden, |name| Guarded::Shown(name.to_owned())),
             errand: Guarded::Hidden,
-            tainted: false,
+            tainted: birth.tainted,
             picks: birth.picks.filter(|p| !p.takes_all()).map_or(Guarded::Hidden, Guarded::Shown),
         };
         let started = self.bear(tx, &new, created, desk).await?;

@@ -106,6 +106,7 @@ impl Member<'_> {
                 events.extend(wait.and_then(|wait| self.step(wait)));
                 // A call that ended before its child has its result.
                 if let (Some(end), Some(wait)) = (end.take(), wait) {
+                    desk.began(&wait.wait.call, wait.wait.opened_at);
                     events.extend(ended(tx, self.tenant, wait, end).await?);
                     left -= 1;
                 }
@@ -197,6 +198,7 @@ impl Member<'_> {
                 fraction: None,
                 message: Guarded::Hidden,
                 preliminary: Guarded::Shown(json!({ "response": text })),
+                ticket: Guarded::Hidden,
             }
             .into(),
         )

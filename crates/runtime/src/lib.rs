@@ -11,9 +11,11 @@ mod child;
 mod client_tools;
 mod command;
 mod create;
+mod ending;
 mod facts;
 mod family;
 mod knowledge;
+mod live;
 pub mod once;
 mod outbox;
 mod plans;
@@ -24,19 +26,23 @@ mod scheduler;
 mod settings;
 mod slots;
 mod starting;
+mod tally;
 mod tasks;
+mod turn;
 mod worker;
 
 pub use agents::{LoadedAgent, check_agent, check_secret_fields};
 pub use client_tools::BroughtTools;
 pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Respond, Triggered};
 pub use create::{CreatedRun, check_model};
-pub use facts::{AnswerIn, Caller, Remember, ResultIn, Submitted};
+pub use facts::{AnswerIn, Caller, ProgressIn, Progressed, Remember, ResultIn, Submitted, Worked};
+pub use live::{Connected, LiveNews, OfferedCall};
 pub use outbox::{Delivery, Retry};
 pub use refused::{Refused, store_error};
 pub use runtime::Runtime;
 pub use settings::{ClientToolRules, Settings};
 pub use tasks::Tasks;
+pub use turn::{Cut, Following, Item, Replied, Reply, Turn, Turned};
 // What callers of this crate also need, so that they know no deeper crate.
 pub use toolyard_engine::facts::Answer;
 pub use toolyard_engine::permission::{Grant, GrantEffect, GrantScope, key_of};
@@ -49,4 +55,7 @@ pub use toolyard_tools::knowledge::{Embedder, Form, text_of};
 pub use toolyard_tools::sealer::{Closed, Purpose, Sealer};
 pub use toolyard_tools::secrets::{NoSecret, Secrets};
 pub use toolyard_tools::timing::{self, Timing};
-pub use toolyard_tools::{McpTools, Pictures, Toolbox};
+pub use toolyard_tools::tokens::DatabaseTokens;
+pub use toolyard_tools::{
+    FetchRule, LoggedIn, McpTools, NoLogin, Pictures, PluginRules, Plugins, Toolbox, admit_installed, keyring,
+};

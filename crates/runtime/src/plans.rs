@@ -123,6 +123,8 @@ impl Runtime {
                 metadata: Some(json!({"planId": plan.id})),
                 model: None,
                 picks: self.picks_of(tx, &plan, &space.id).await?,
+                tools: None,
+                tainted: false,
             };
             self.give_birth(tx, birth, desk).await?.0
         };
@@ -196,6 +198,7 @@ async fn place(tx: &mut Tx<'_>, plan: &Plan, id: &SpaceId, now: Timestamp) -> Re
         metadata: Some(json!({"planId": plan.id})),
         show_reasoning: false,
         last_pos: 0,
+        branch: BranchId::main(),
         created_at: now,
     };
     spaces::insert(tx, &plan.tenant, &space).await?;
@@ -213,7 +216,7 @@ fn instruction(plan: &Plan, space: &Space) -> NewMessage {
         speaker: Speaker::User,
         entity: None,
         run: None,
-        branch: BranchId::main(),
+        branch: space.branch.clone(),
         parts: vec![Part::text(format!("[Plan that is due: {}]\n{}", plan.name, plan.instruction))],
         show_reasoning: space.show_reasoning,
         metadata: Some(json!({"planId": plan.id})),

@@ -12,7 +12,7 @@ use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::run::{MessagePolicy, RunStatus};
 use toolyard_protocol::wait::WaitKind;
-use toolyard_protocol::{AgentName, ApiError, BranchId, EntityId, ErrorCode, MessageId};
+use toolyard_protocol::{AgentName, ApiError, EntityId, ErrorCode, MessageId, Principal};
 use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::runs::{self, RunRow};
 use toolyard_store::spaces::{self, Space};
@@ -68,7 +68,7 @@ impl Runtime {
             speaker: post.speaker,
             entity: post.sender.clone(),
             run: None,
-            branch: BranchId::main(),
+            branch: space.branch.clone(),
             parts: post.parts.clone(),
             show_reasoning: space.show_reasoning,
             metadata: post.metadata.clone(),
@@ -98,7 +98,12 @@ impl Runtime {
             disposition,
         };
         if let Some(live) = &listener.live {
-            let disposition = feed_live(tx, post, live, message, desk).await?;
+            let word = Word {
+                by: &post.by,
+                sender: post.sender.as_ref(),
+                messages: std::slice::from_ref(&message.id),
+            };
+            let disposition = feed_live(tx, word, live, Vec::new(), desk).await?;
             return Ok(told(Some(live.id.clone()), disposition));
         }
         let Some(agent) = self.current_agent(tx, &post.by.tenant, listener.agent.as_ref()).await? else {
@@ -119,6 +124,8 @@ impl Runtime {
             metadata: None,
             model: post.model.as_deref(),
             picks: picks.cloned(),
+            tools: None,
+            tainted: false,
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         let disposition = if started { Disposition::Started } else { Disposition::Queued };
@@ -165,20 +172,30 @@ async fn listeners(tx: &mut Tx<'_>, post: &PostMessage) -> Result<Vec<Listener>,
     Ok(found)
 }
 
-/// A message for an agent that is at work.
-async fn feed_live(
+/// What somebody says to an agent.
+#[derive(Clone, Copy)]
+pub(crate) struct Word<'a> {
+    pub(crate) by: &'a Principal,
+    pub(crate) sender: Option<&'a EntityId>,
+    pub(crate) messages: &'a [MessageId],
+}
+
+/// Messages for an agent that is at work. `first` goes into the log before them.
+pub(crate) async fn feed_live(
     tx: &mut Tx<'_>,
-    post: &PostMessage,
+    word: Word<'_>,
     live: &RunRow,
-    message: &Message,
+    first: Vec<Event>,
     desk: &mut Desk,
 ) -> Result<Disposition, Refused> {
-    let by = Actor::caller(&post.by, None);
+    let by = Actor::caller(word.by, None);
     let waits_for_someone = live.status == RunStatus::WaitingTool && live.owner.is_none();
-    if waits_for_someone && post.sender.is_some() && post.sender == live.triggered_by {
+    let foreign = word.sender.is_none() || word.sender != live.triggered_by.as_ref();
+    let mut events = first;
+    if waits_for_someone && !foreign {
         let open = waits::open_of_run(tx, &live.tenant, &live.id).await?;
         let open: Vec<_> = open.into_iter().map(|w| w.wait).collect();
-        let events = facts::supersede(&open, vec![message.id.clone()], by);
+        events.extend(facts::supersede(&open, word.messages.to_vec(), by));
         let kin = open.iter().any(|w| w.kind == WaitKind::Child);
         Held::root(live.clone()).append(tx, events, 0, kin, desk).await?;
         return Ok(Disposition::Superseded);
@@ -190,12 +207,10 @@ async fn feed_live(
         MessagePolicy::Interrupt => (true, Disposition::Interrupted),
         MessagePolicy::Reject => return Ok(Disposition::Rejected),
     };
-    let event = MessageQueued {
-        message: message.id.clone(),
-        interrupt,
-        foreign: post.sender.is_none() || post.sender != live.triggered_by,
-    };
+    let queued =
+        word.messages.iter().map(|message| MessageQueued { message: message.clone(), interrupt, foreign });
+    events.extend(queued.map(Event::from));
     let open = waits::open_of_run(tx, &live.tenant, &live.id).await?.len();
-    desk.wake(tx, live, vec![Event::from(event)], open).await?;
+    desk.wake(tx, live, events, open).await?;
     Ok(disposition)
 }

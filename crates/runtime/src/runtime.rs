@@ -11,19 +11,21 @@ use toolyard_protocol::event::{Event, RunFinished, Undecodable};
 use toolyard_protocol::run::{RunEnd, RunStatus};
 use toolyard_protocol::{ErrorCode, Guarded, RunId, TenantId, limits};
 use toolyard_schema::Schemas;
-use toolyard_store::log::{self, Append};
+use toolyard_store::log;
 use toolyard_store::runs::{self, After, Claimed, GaveUp, Owner};
 use toolyard_store::{Commit, Store, StoreError, Watch, nodes};
 use toolyard_tools::Toolbox;
 
 use crate::agents::Agents;
-use crate::family::{self, Member};
+use crate::ending::Ending;
+use crate::family;
 use crate::knowledge::Library;
-use crate::outbox::announce::{Of, announce};
+use crate::live::{self, Live};
 use crate::scheduler;
 use crate::settings::Settings;
 use crate::slots::{Slot, Slots};
 use crate::starting::Desk;
+use crate::tally::Tally;
 use crate::tasks::Tasks;
 use crate::worker::{self, Worker};
 
@@ -40,6 +42,9 @@ pub struct Runtime {
     /// Compiled schemas of tools that requests bring.
     pub(crate) schemas: Schemas,
     pub(crate) slots: Slots,
+    /// The connected programs.
+    pub(crate) live: Live,
+    pub(crate) tally: Tally,
     tasks: Tasks,
     /// The heartbeat beats until the last worker has ended.
     heart: Tasks,
@@ -100,6 +105,8 @@ impl Runtime {
             owner,
             agents: Agents::new(),
             schemas: Schemas::new(),
+            live: Live::default(),
+            tally: Tally::default(),
             tasks: Tasks::default(),
             heart: Tasks::default(),
             active: Mutex::default(),
@@ -108,6 +115,7 @@ impl Runtime {
         });
         runtime.heart.spawn("heartbeat", scheduler::beat(runtime.clone()));
         runtime.tasks.spawn("scheduler", scheduler::run(runtime.clone()));
+        runtime.tasks.spawn("offers", live::run(runtime.clone()));
         runtime.tasks.spawn("knowledge", crate::knowledge::run(runtime.clone()));
         Ok(runtime)
     }
@@ -121,7 +129,7 @@ impl Runtime {
     }
 
     /// Stops: runs may finish within `drain`, the rest goes back to the queue.
-    pub async fn stop(&self, drain: Duration) {
+    pub async fn stop(self: &Arc<Self>, drain: Duration) {
         self.draining.cancel();
         let tasks = self.tasks.clone();
         tasks.stop_token().cancel();
@@ -130,6 +138,9 @@ impl Runtime {
         if tokio::time::timeout(drain, &mut ended).await.is_err() {
             self.handing_back.cancel();
             ended.await;
+        }
+        if let Err(e) = self.hand_over_counts().await {
+            tracing::warn!(error = %e, "the last counts of tools are lost");
         }
         self.heart.stop().await;
         let me = self.owner.clone();
@@ -265,36 +276,19 @@ impl Runtime {
                         release: true,
                         error: Some(ErrorCode::Poisoned),
                     };
-                    let append = Append {
-                        tenant: &row.tenant,
-                        run: &row.id,
-                        root: &row.root,
-                        space: row.space.as_ref(),
-                        child: row.parent.is_some(),
-                        epoch: claimed.epoch,
+                    let ending = Ending {
+                        row,
+                        above,
                         owner: &me,
-                        expected: row.last_seq,
-                        events: &Arc::from([Event::RunFinished(end)]),
-                        after: &after,
-                        speaks: 0,
-                    };
-                    toolyard_store::waits::close_all(tx, &row).await?;
-                    let done = log::append(tx, &append).await?;
-                    let of = Of {
-                        tenant: &row.tenant,
-                        run: &row.id,
-                        root: &row.root,
-                        space: row.space.as_ref(),
-                        agent: Some(&row.agent),
-                        trigger: row.triggered_by.as_ref(),
+                        epoch: claimed.epoch,
+                        events: Arc::from([Event::RunFinished(end)]),
+                        after,
                         watched: false,
                     };
-                    announce(tx, of, append.events, done.seq, done.at).await?;
-                    let (tenant, run, root, after) = (&row.tenant, &row.id, &row.root, row.last_seq);
-                    let member = Member { tenant, run, root, above, after, events: append.events };
                     // Whoever wakes by it is queued.
                     let mut desk = Desk::new(me.clone(), 0);
-                    member.carry(tx, Some(family::End::poisoned(&row.agent)), &mut desk).await?;
+                    let poisoned = family::End::poisoned(&ending.row.agent);
+                    ending.write(tx, poisoned, &mut desk).await?;
                     Ok(())
                 })
             })

@@ -24,6 +24,8 @@ pub struct Settings {
     /// Bounds of every run; an agent may only lower its steps.
     pub limits: RunLimits,
     pub client_tools: ClientToolRules,
+    /// Programs that may be connected to this node at once.
+    pub client_sockets: usize,
 }
 
 /// What tools that requests bring are held to.
@@ -58,6 +60,7 @@ impl Settings {
             embedding: None,
             limits: RunLimits::default(),
             client_tools: ClientToolRules::default(),
+            client_sockets: 20_000,
         }
     }
 }

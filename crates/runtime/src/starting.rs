@@ -1,12 +1,13 @@
 //! Commands that may start or wake runs: a transaction with a few free slots
 //! in hand, and the workers that follow it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use toolyard_engine::facts;
 use toolyard_protocol::event::Event;
-use toolyard_protocol::{ApiError, ErrorCode};
+use toolyard_protocol::{ApiError, CallId, ErrorCode, Timestamp};
 use toolyard_store::log::{self, Wake};
 use toolyard_store::runs::{Owner, RunRow};
 use toolyard_store::{StoreError, Tx, failpoint};
@@ -14,6 +15,7 @@ use toolyard_store::{StoreError, Tx, failpoint};
 use crate::refused::Refused;
 use crate::runtime::{Runtime, Start};
 use crate::slots::Slot;
+use crate::tally::{self, Ended};
 
 /// Slots that one command may take at once; further runs are queued.
 pub(crate) const STARTS: usize = 4;
@@ -26,11 +28,20 @@ pub(crate) struct Desk {
     owner: Owner,
     free: usize,
     pub(crate) starts: Vec<Start>,
+    /// Calls that ended: counted once it is committed.
+    pub(crate) ended: Vec<Ended>,
+    /// When calls began, as far as whoever ends them knows.
+    began: HashMap<CallId, Timestamp>,
 }
 
 impl Desk {
     pub(crate) fn new(owner: Owner, free: usize) -> Self {
-        Self { owner, free, starts: Vec::new() }
+        Self { owner, free, starts: Vec::new(), ended: Vec::new(), began: HashMap::new() }
+    }
+
+    /// Says when a call began, for its count.
+    pub(crate) fn began(&mut self, call: &CallId, at: Timestamp) {
+        self.began.insert(call.clone(), at);
     }
 
     /// The owner of one more run, while slots last.
@@ -48,6 +59,18 @@ impl Desk {
     ) -> Result<(), StoreError> {
         let owner = self.owner();
         let wakes = facts::wakes(&events, waits_left);
+        let now = tx.now().await?;
+        for end in tally::ends(&events) {
+            self.ended.push(Ended {
+                tenant: live.tenant.clone(),
+                agent: live.agent.clone(),
+                version: live.agent_hash.clone(),
+                tool: end.tool.clone(),
+                outcome: end.outcome,
+                at: now,
+                ms: self.began.get(&end.call).map(|began| now.since(*began)),
+            });
+        }
         let wake = if wakes { Wake::Yes(owner.as_ref()) } else { Wake::No };
         let done = log::append_fact(tx, live, &Arc::from(events), wake).await?;
         if let Some(epoch) = done.assigned {

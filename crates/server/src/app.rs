@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
 use toolyard_egress::Door;
-use toolyard_runtime::{McpTools, Runtime, Secrets, Tasks};
+use toolyard_runtime::{McpTools, PluginRules, Runtime, Secrets, Tasks};
 use toolyard_store::Store;
 
 use crate::auth::{Auth, UrlSigner};
@@ -25,6 +25,10 @@ pub(crate) struct App {
     pub(crate) guarded: Door,
     /// The MCP servers of the operator and of agents.
     pub(crate) mcp: McpTools,
+    /// The address that people's browsers know the gateway by.
+    pub(crate) public_url: String,
+    /// What the operator says about plugins.
+    pub(crate) plugins: PluginRules,
     pub(crate) rates: Rates,
     pub(crate) sites: Sites,
     pub(crate) config: Config,
@@ -32,6 +36,13 @@ pub(crate) struct App {
     pub(crate) tasks: Tasks,
     /// Cancelled when the gateway stops: every stream ends, `/ready` says no.
     pub(crate) shutdown: CancellationToken,
+}
+
+impl App {
+    /// Where logins at MCP servers come back to.
+    pub(crate) fn mcp_callback(&self) -> String {
+        crate::serve::mcp_callback(&self.public_url)
+    }
 }
 
 /// Renders `/metrics`.

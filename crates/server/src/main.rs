@@ -9,6 +9,7 @@ mod auth;
 mod cli;
 mod config;
 mod http;
+mod registry;
 mod routes;
 mod serve;
 mod sse;

@@ -3,6 +3,7 @@
 
 use toolyard_protocol::{BranchId, EntityId, RunId, SpaceId, TenantId};
 
+use crate::branches::{self, Stretch};
 use crate::error::StoreError;
 use crate::tx::{Tx, args};
 
@@ -53,17 +54,26 @@ pub async fn put(
     Ok(())
 }
 
-/// The newest summary that says nothing of what comes after `before`.
+/// The newest summary that says nothing of what comes after `before`; one of a
+/// branch that this one comes from counts as well.
 pub async fn latest(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
     reader: Reader<'_>,
     before: i64,
 ) -> Result<Option<Compaction>, StoreError> {
-    tx.one(
-        "SELECT up_to, summary FROM compactions WHERE tenant = $1 AND space = $2 AND branch = $3 AND agent_entity = $4 AND up_to <= $5 ORDER BY up_to DESC LIMIT 1",
-        args![tenant.as_str(), reader.space.as_str(), reader.branch.as_str(), reader.agent(), before],
-        |r| Ok(Compaction { up_to: r.int(0)?, summary: r.text(1)? }),
-    )
-    .await
+    let chain = branches::chain(tx, tenant, reader.space, reader.branch, before).await?;
+    for Stretch { branch, up_to } in chain {
+        let found = tx
+            .one(
+                "SELECT up_to, summary FROM compactions WHERE tenant = $1 AND space = $2 AND branch = $3 AND agent_entity = $4 AND up_to <= $5 ORDER BY up_to DESC LIMIT 1",
+                args![tenant.as_str(), reader.space.as_str(), branch.as_str(), reader.agent(), up_to],
+                |r| Ok(Compaction { up_to: r.int(0)?, summary: r.text(1)? }),
+            )
+            .await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }

@@ -10,17 +10,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{broadcast, watch};
 use toolyard_protocol::delta::Delta;
-use toolyard_protocol::{RunId, SpaceId};
+use toolyard_protocol::{RunId, SpaceId, TenantId};
 
 use crate::so_far::StepSoFar;
-use crate::tx::{Commit, Touched};
+use crate::tx::{CallNews, Commit, Touched};
 
 /// Batches of deltas a reader may lag behind before it must join again.
 const BACKLOG: usize = 1024;
 
 /// The in-process feed. Cheap to clone.
-#[derive(Debug, Clone, Default)]
-pub struct Feed(Arc<Mutex<Hubs>>);
+#[derive(Debug, Clone)]
+pub struct Feed {
+    hubs: Arc<Mutex<Hubs>>,
+    calls: broadcast::Sender<CallsOf>,
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Self { hubs: Arc::default(), calls: broadcast::Sender::new(BACKLOG) }
+    }
+}
+
+/// A run whose client calls changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallsOf {
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub news: CallNews,
+}
 
 #[derive(Debug, Default)]
 struct Hubs {
@@ -119,7 +136,7 @@ impl Drop for Seat {
 
 impl Feed {
     fn hubs(&self) -> std::sync::MutexGuard<'_, Hubs> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hubs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Listens to a run. Join first, then read the log: so nothing falls between.
@@ -140,6 +157,11 @@ impl Feed {
     pub fn join_space(&self, space: &SpaceId) -> Joined {
         let seat = Seat { feed: self.clone(), run: None, space: Some(space.clone()) };
         self.hubs().spaces.entry(space.clone()).or_insert_with(Hub::new).join(seat)
+    }
+
+    /// Hears of client calls of all runs. Whoever lags behind looks at the ledger.
+    pub fn watch_calls(&self) -> broadcast::Receiver<CallsOf> {
+        self.calls.subscribe()
     }
 
     /// Does somebody on this node follow the run, or its space? Its worker
@@ -180,6 +202,17 @@ impl Feed {
         }
         let mut hubs = self.hubs();
         for news in touched {
+            if let Some(run) = &news.run
+                && news.calls != CallNews::default()
+                && self.calls.receiver_count() > 0
+            {
+                // The count was right a moment ago: nobody listening is fine.
+                let _ = self.calls.send(CallsOf {
+                    tenant: news.tenant.clone(),
+                    run: run.clone(),
+                    news: news.calls,
+                });
+            }
             if let Some(hub) = news.run.as_ref().and_then(|run| hubs.runs.get_mut(run)) {
                 hub.forget_replied(news);
                 // PostgreSQL tells a node of its own commits too: those are no news.

@@ -13,7 +13,7 @@ use toolyard_protocol::{ErrorCode, RunId, SpaceId, TenantId, Timestamp};
 
 use crate::error::StoreError;
 use crate::runs::{self, After, NewRun, Owner, RunRow};
-use crate::tx::{Commit, Touched, Tx, args};
+use crate::tx::{CallNews, Commit, Touched, Tx, args};
 use crate::{spaces, waits};
 
 /// An event with its place.
@@ -285,6 +285,7 @@ pub(crate) async fn write_events(
         seq: after + count,
         space: place.heard_in().cloned(),
         replied,
+        calls: CallNews::of(events),
         commit: Some(Arc::new(Commit { epoch: place.epoch, after, at: now, events: events.clone() })),
     });
     Ok(first_pos.map(|first| first + count))

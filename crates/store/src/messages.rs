@@ -4,9 +4,10 @@ use serde_json::Value;
 use toolyard_protocol::message::{Message, Part, Speaker};
 use toolyard_protocol::{BranchId, EntityId, MessageId, RunId, SpaceId, TenantId};
 
+use crate::branches::{self, Stretch};
 use crate::error::StoreError;
 use crate::spaces;
-use crate::tx::{Row, Touched, Tx, args};
+use crate::tx::{CallNews, Row, Touched, Tx, args};
 
 /// A message before it has a place.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +63,7 @@ pub async fn insert(
         seq: pos,
         space: Some(space.clone()),
         replied: None,
+        calls: CallNews::default(),
         commit: None,
     });
     Ok(Message {
@@ -185,7 +187,8 @@ impl From<Message> for Said {
     }
 }
 
-/// What a model reads of a branch: its messages between two positions, oldest first.
+/// What a model reads of a branch: its messages between two positions, oldest
+/// first. What the branch has of its parents comes first.
 pub async fn history(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
@@ -194,17 +197,96 @@ pub async fn history(
     after: i64,
     up_to: i64,
 ) -> Result<Vec<Said>, StoreError> {
-    tx.all(
-        "SELECT pos, speaker, entity, parts FROM messages WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos > $4 AND pos <= $5 ORDER BY pos",
-        args![tenant.as_str(), space.as_str(), branch.as_str(), after, up_to],
-        |r| {
-            Ok(Said {
-                seq: r.int(0)?,
-                speaker: r.parsed(1, |t| Speaker::parse(t).ok_or("not a speaker"))?,
-                entity: r.opt_parsed(2, EntityId::parse)?,
-                parts: r.parsed(3, |t| serde_json::from_str(t))?,
-            })
-        },
-    )
-    .await
+    let mut said = Vec::new();
+    for Stretch { branch, up_to } in branches::chain(tx, tenant, space, branch, up_to).await?.iter().rev() {
+        let stretch = tx
+            .all(
+                "SELECT pos, speaker, entity, parts FROM messages WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos > $4 AND pos <= $5 ORDER BY pos",
+                args![tenant.as_str(), space.as_str(), branch.as_str(), after, *up_to],
+                |r| {
+                    Ok(Said {
+                        seq: r.int(0)?,
+                        speaker: r.parsed(1, |t| Speaker::parse(t).ok_or("not a speaker"))?,
+                        entity: r.opt_parsed(2, EntityId::parse)?,
+                        parts: r.parsed(3, |t| serde_json::from_str(t))?,
+                    })
+                },
+            )
+            .await?;
+        said.extend(stretch);
+    }
+    Ok(said)
+}
+
+/// As [`history`] from the beginning, with all that is stored of each message.
+pub async fn of_branch(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    branch: &BranchId,
+) -> Result<Vec<Message>, StoreError> {
+    let mut found = Vec::new();
+    for Stretch { branch, up_to } in branches::chain(tx, tenant, space, branch, i64::MAX).await?.iter().rev()
+    {
+        let stretch = tx
+            .all(
+                select!("WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos <= $4 ORDER BY pos"),
+                args![tenant.as_str(), space.as_str(), branch.as_str(), *up_to],
+                row,
+            )
+            .await?;
+        found.extend(stretch);
+    }
+    Ok(found)
+}
+
+/// The message of a run's turn that comes first behind a position of a branch.
+pub async fn reply_after(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    branch: &BranchId,
+    pos: i64,
+) -> Result<Option<Message>, StoreError> {
+    for Stretch { branch, up_to } in branches::chain(tx, tenant, space, branch, i64::MAX).await?.iter().rev()
+    {
+        let found = tx
+            .one(
+                select!(
+                    "WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos > $4 AND pos <= $5 AND run IS NOT NULL ORDER BY pos LIMIT 1"
+                ),
+                args![tenant.as_str(), space.as_str(), branch.as_str(), pos, *up_to],
+                row,
+            )
+            .await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// The last thing that somebody said up to a position of a branch.
+pub async fn user_before(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    branch: &BranchId,
+    up_to: i64,
+) -> Result<Option<Message>, StoreError> {
+    for Stretch { branch, up_to } in branches::chain(tx, tenant, space, branch, up_to).await? {
+        let found = tx
+            .one(
+                select!(
+                    "WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos <= $4 AND speaker = 'user' ORDER BY pos DESC LIMIT 1"
+                ),
+                args![tenant.as_str(), space.as_str(), branch.as_str(), up_to],
+                row,
+            )
+            .await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }

@@ -13,6 +13,9 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0003_secrets.sql"),
     include_str!("migrations/0004_prebuilt.sql"),
     include_str!("migrations/0005_mcp.sql"),
+    include_str!("migrations/0006_turns.sql"),
+    include_str!("migrations/0007_live.sql"),
+    include_str!("migrations/0008_logins.sql"),
     include_str!("migrations/0009_plugins.sql"),
 ];
 

@@ -13,6 +13,7 @@ pub async fn register(tx: &mut Tx<'_>, owner: &Owner, valid_ms: u64) -> Result<(
     } else {
         tx.exec("DELETE FROM nodes", &[]).await?;
     }
+    crate::presences::sweep(tx).await?;
     beat(tx, owner, valid_ms).await
 }
 

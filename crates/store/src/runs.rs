@@ -8,7 +8,9 @@ use toolyard_protocol::{AgentName, EntityId, ErrorCode, Hash, NodeId, RunId, Spa
 use crate::error::StoreError;
 use crate::tx::{Row, Sql, Tx, args};
 
-pub use leases::{Claimed, GaveUp, claim, claimable, give_up, hand_back, holds, owned, owned_by, park};
+pub use leases::{
+    Claimed, GaveUp, claim, claimable, give_up, hand_back, holds, owned, owned_by, park, seize,
+};
 
 /// One life of one node. A restarted node is another owner.
 #[derive(Debug, Clone, PartialEq, Eq)]

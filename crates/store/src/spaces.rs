@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::Role;
-use toolyard_protocol::{AgentName, EntityId, SpaceId, TenantId, Timestamp};
+use toolyard_protocol::{AgentName, BranchId, EntityId, SpaceId, TenantId, Timestamp};
 
 use crate::error::StoreError;
 use crate::tx::{Row, Tx, args};
@@ -17,6 +17,8 @@ pub struct Space {
     pub metadata: Option<Value>,
     pub show_reasoning: bool,
     pub last_pos: i64,
+    /// The branch that it goes on with.
+    pub branch: BranchId,
     pub created_at: Timestamp,
 }
 
@@ -30,11 +32,14 @@ pub struct Member {
 
 macro_rules! select {
     ($rest:literal) => {
-        concat!("SELECT s.id, s.name, s.description, s.metadata, s.show_reasoning, s.last_pos, s.created_at FROM spaces s ", $rest)
+        concat!(
+            "SELECT s.id, s.name, s.description, s.metadata, s.show_reasoning, s.last_pos, s.created_at, s.branch FROM spaces s ",
+            $rest
+        )
     };
 }
 
-fn row(r: &Row<'_>) -> Result<Space, StoreError> {
+pub(crate) fn row(r: &Row<'_>) -> Result<Space, StoreError> {
     Ok(Space {
         id: r.parsed(0, SpaceId::parse)?,
         name: r.opt_text(1)?,
@@ -43,6 +48,7 @@ fn row(r: &Row<'_>) -> Result<Space, StoreError> {
         show_reasoning: r.flag(4)?,
         last_pos: r.int(5)?,
         created_at: r.time(6)?,
+        branch: r.opt_parsed(7, BranchId::parse)?.unwrap_or_else(BranchId::main),
     })
 }
 
@@ -285,6 +291,8 @@ pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Resu
     tx.exec("DELETE FROM runs WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM space_log WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM messages WHERE tenant = $1 AND space = $2", named).await?;
+    tx.exec("DELETE FROM message_names WHERE tenant = $1 AND space = $2", named).await?;
+    tx.exec("DELETE FROM branches WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM compactions WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM members WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM memories WHERE tenant = $1 AND space = $2 AND scope = 'space'", named).await?;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use sqlx::Row as _;
 use toolyard_protocol::event::Event;
+use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{RunId, SpaceId, TenantId, Timestamp};
 
 use crate::error::StoreError;
@@ -176,8 +177,42 @@ pub struct Touched {
     pub space: Option<SpaceId>,
     /// The step whose whole reply is in this commit.
     pub replied: Option<u32>,
+    /// What it did to client calls.
+    pub calls: CallNews,
     /// The events themselves, if this node wrote them.
     pub commit: Option<Arc<Commit>>,
+}
+
+/// What a commit did to calls that programs elsewhere execute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallNews {
+    /// A call waits for a client from now on.
+    pub parked: bool,
+    /// A call ended.
+    pub ended: bool,
+}
+
+impl CallNews {
+    pub(crate) fn of(events: &[Event]) -> Self {
+        let mut news = Self::default();
+        for event in events {
+            match event {
+                Event::ToolCallRequested(call) => {
+                    news.parked |= call.wait.as_ref().is_some_and(|wait| wait.kind == WaitKind::Client);
+                }
+                Event::ToolReturned(_) | Event::RunFinished(_) => news.ended = true,
+                _ => {}
+            }
+        }
+        news
+    }
+    /// One digit, for the news that nodes send each other.
+    pub(crate) fn digit(self) -> u8 {
+        u8::from(self.parked) + 2 * u8::from(self.ended)
+    }
+    pub(crate) fn from_digit(digit: u8) -> Self {
+        Self { parked: digit & 1 != 0, ended: digit & 2 != 0 }
+    }
 }
 
 /// The events that one transaction added to a run.

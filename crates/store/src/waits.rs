@@ -3,11 +3,13 @@
 
 use toolyard_protocol::tool::Visibility;
 use toolyard_protocol::wait::{LedgerChange, Wait, WaitKind};
-use toolyard_protocol::{CallId, ClientId, RunId, SpaceId, TenantId, Timestamp, ToolName, WaitId};
+use toolyard_protocol::{
+    CallId, ClientId, ConnectionId, RunId, SpaceId, TenantId, Timestamp, ToolName, WaitId,
+};
 
 use crate::error::StoreError;
 use crate::log::Place;
-use crate::runs::RunRow;
+use crate::runs::{Owner, RunRow};
 use crate::tx::{Row, Tx, args};
 
 /// A wait with what only the ledger knows.
@@ -29,6 +31,38 @@ macro_rules! select {
             $rest
         )
     };
+}
+
+/// Nobody has said "mine", or not any more: the claim lapsed, or the
+/// connection that made it is gone with its node or alone.
+macro_rules! free {
+    ($now:literal) => {
+        concat!(
+            "(claim_client IS NULL OR claim_until <= ",
+            $now,
+            " OR (claim_connection IS NOT NULL AND NOT EXISTS (SELECT 1 FROM presences q JOIN nodes n ON n.id = q.node AND n.incarnation = q.incarnation \
+               WHERE q.tenant = waits.tenant AND q.connection = waits.claim_connection AND n.until > ",
+            $now,
+            ")))"
+        )
+    };
+}
+
+/// Who says "mine".
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    pub client: &'a ClientId,
+    /// The socket that the call goes to, if there is one.
+    pub connection: Option<&'a ConnectionId>,
+    pub until: Timestamp,
+}
+
+/// Which calls to look for.
+#[derive(Debug, Clone, Copy)]
+pub enum Offerable<'a> {
+    Run(&'a RunId),
+    /// All of them, behind one that was seen.
+    Behind(Option<&'a (Timestamp, WaitId)>),
 }
 
 fn row(r: &Row<'_>) -> Result<WaitRow, StoreError> {
@@ -157,6 +191,16 @@ pub async fn find(tx: &mut Tx<'_>, tenant: &TenantId, wait: &WaitId) -> Result<O
     tx.one(select!("WHERE tenant = $1 AND id = $2"), args![tenant.as_str(), wait.as_str()], row).await
 }
 
+/// The waits of one call, wherever its run is.
+pub async fn of_call(tx: &mut Tx<'_>, tenant: &TenantId, call: &CallId) -> Result<Vec<WaitRow>, StoreError> {
+    tx.all(
+        select!("WHERE tenant = $1 AND call = $2 ORDER BY opened_seq, id"),
+        args![tenant.as_str(), call.as_str()],
+        row,
+    )
+    .await
+}
+
 /// Open waits of a tenant, oldest first; `after` continues behind a row.
 pub async fn list_open(
     tx: &mut Tx<'_>,
@@ -246,13 +290,91 @@ pub async fn claim(
     client: &ClientId,
     until: Timestamp,
 ) -> Result<bool, StoreError> {
+    claim_for(tx, tenant, run, wait, Claim { client, connection: None, until }).await
+}
+
+/// As [`claim`], perhaps for a socket. A connection that is gone holds nothing
+/// any more.
+pub async fn claim_for(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    wait: &WaitId,
+    claim: Claim<'_>,
+) -> Result<bool, StoreError> {
     let now = tx.now().await?;
     let changed = tx
         .exec(
-            "UPDATE waits SET claim_client = $1, claim_until = $2 WHERE tenant = $3 AND run = $4 AND id = $5 AND ended_seq IS NULL \
-             AND (claim_client IS NULL OR claim_client = $1 OR claim_until <= $6)",
-            args![client.as_str(), until, tenant.as_str(), run.as_str(), wait.as_str(), now],
+            concat!(
+                "UPDATE waits SET claim_client = $1, claim_until = $2, claim_connection = $3 WHERE tenant = $4 AND run = $5 AND id = $6 AND ended_seq IS NULL \
+                 AND (claim_client = $1 OR ",
+                free!("$7"),
+                ")"
+            ),
+            args![
+                claim.client.as_str(),
+                claim.until,
+                claim.connection.map(ConnectionId::as_str),
+                tenant.as_str(),
+                run.as_str(),
+                wait.as_str(),
+                now
+            ],
         )
         .await?;
     Ok(changed > 0)
+}
+
+/// Open client calls that nobody has claimed, whose tools a program holds that
+/// is connected to this node; oldest first.
+pub async fn offerable(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    owner: &Owner,
+    of: Offerable<'_>,
+    limit: u32,
+) -> Result<Vec<WaitRow>, StoreError> {
+    let now = tx.now().await?;
+    let (run, since, behind) = match of {
+        Offerable::Run(run) => (run.as_str(), i64::MIN, ""),
+        Offerable::Behind(None) => ("", i64::MIN, ""),
+        Offerable::Behind(Some((at, id))) => ("", at.millis(), id.as_str()),
+    };
+    tx.all(
+        concat!(
+            select!(""),
+            "WHERE tenant = $8 AND ended_seq IS NULL AND kind = 'client' AND ($1 = '' OR run = $1) AND ",
+            free!("$2"),
+            " AND (opened_at > $3 OR (opened_at = $3 AND id > $4)) AND EXISTS (SELECT 1 FROM presence_tools t JOIN presences p ON p.tenant = t.tenant AND p.connection = t.connection \
+               WHERE t.tenant = waits.tenant AND t.tool = waits.tool AND p.node = $5 AND p.incarnation = $6) ORDER BY opened_at, id LIMIT $7"
+        ),
+        args![
+            run,
+            now,
+            since,
+            behind,
+            owner.node.as_str(),
+            &owner.incarnation,
+            i64::from(limit),
+            tenant.as_str()
+        ],
+        row,
+    )
+    .await
+}
+
+/// Counts one more word of progress. None if the wait has ended, else how many
+/// there are now.
+pub async fn progressed(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    wait: &WaitId,
+) -> Result<Option<i64>, StoreError> {
+    tx.one(
+        "UPDATE waits SET progressed = progressed + 1 WHERE tenant = $1 AND run = $2 AND id = $3 AND ended_seq IS NULL RETURNING progressed",
+        args![tenant.as_str(), run.as_str(), wait.as_str()],
+        |r| r.int(0),
+    )
+    .await
 }

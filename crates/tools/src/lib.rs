@@ -11,8 +11,11 @@ pub mod compute;
 mod files;
 mod image;
 pub mod knowledge;
+pub mod line;
 pub mod literal;
 mod mcp;
+mod mcp_ask;
+mod mcp_login;
 mod plugin;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]
@@ -22,13 +25,17 @@ pub mod sealer;
 pub mod secrets;
 pub mod template;
 pub mod timing;
+pub mod tokens;
 pub mod waiting;
 
 use std::sync::Arc;
 
 pub use image::Pictures;
 pub use mcp::{McpTools, Offer, Resumed};
-pub use plugin::{FetchRule, MissingPlugin, PluginOffer, PluginRules, Plugins, admit_installed, keyring};
+pub use mcp_login::{Begun, LoggedIn, NoLogin};
+pub use plugin::{
+    FetchRule, MissingPlugin, PluginOffer, PluginRules, Plugins, admit_installed, keyring, offer_plugins,
+};
 use serde_json::Value;
 use toolyard_egress::Door;
 use toolyard_plugins::sandbox::Sandbox;
@@ -77,14 +84,9 @@ pub enum Asking {
     },
     Credential {
         payload: Value,
+        /// Which login it is, so that the call goes on once that is done. Secret.
+        state: Value,
     },
-}
-
-impl Asking {
-    fn login(server: &str, why: &str) -> Self {
-        let message = format!("{server} wants a login");
-        Self::Credential { payload: serde_json::json!({ "server": server, "message": message, "why": why }) }
-    }
 }
 
 /// Says whether this release can run such a tool, with a sentence if not.

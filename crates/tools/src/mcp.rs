@@ -9,7 +9,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
-use toolyard_mcp::{Answer, Call, Host, Launch, McpTool, Missing, Outcome, Owner, Paused, ServerSettings};
+use toolyard_mcp::{
+    Answer, Call, Catalogue, Host, Launch, McpTool, Missing, Outcome, Owner, Paused, ServerSettings, Ticket,
+};
 use toolyard_protocol::agent::McpServer;
 use toolyard_protocol::agent::execution::{Execution, McpCall};
 use toolyard_protocol::tool::{IfAbsent, Place, ToolSpec, Visibility};
@@ -17,6 +19,8 @@ use toolyard_protocol::{Hash, TenantId};
 use toolyard_store::Store;
 
 use crate::files;
+use crate::line::Line;
+use crate::mcp_ask;
 use crate::secrets::Secrets;
 use crate::{Asking, CallContext, ToolFailure};
 
@@ -44,11 +48,14 @@ pub struct Offer {
     pub missing: Vec<Missing>,
 }
 
-/// What an answerer gave, and what the server wants back with it.
+/// What a call brings along from before: what an answerer gave, what the server
+/// wants back with it, what the server works on; and the line to its run.
 #[derive(Debug, Clone, Default)]
 pub struct Resumed {
     pub provided: Option<Arc<Value>>,
     pub state: Option<Arc<Value>>,
+    pub ticket: Option<Arc<Value>>,
+    pub line: Option<Line>,
 }
 
 impl McpTools {
@@ -63,10 +70,14 @@ impl McpTools {
             }
         }
         let catalogue = self.host.catalogue(&owner(context), &known, PATIENCE).await;
-        missing.extend(catalogue.missing);
         let of =
             |tool: &McpTool| known.iter().find(|s| s.name == tool.server).map(|s| spec(tool, pin(tool, s)));
-        Offer { tools: catalogue.tools.iter().filter_map(of).collect(), missing }
+        let mut tools: Vec<ToolSpec> = catalogue.tools.iter().filter_map(of).collect();
+        // What a user can open by a login is offered as that: a way to log in.
+        let doors = catalogue.missing.iter().filter(|m| m.needs_login && context.trigger.is_some());
+        tools.extend(doors.filter_map(|missing| door(missing.server.as_str())));
+        missing.extend(catalogue.missing);
+        Offer { tools, missing }
     }
 
     /// Calls a tool, or goes on with a call that had asked.
@@ -85,6 +96,9 @@ impl McpTools {
         // What was allowed is the tool as it was seen, not one that came in its place.
         let owner = owner(context);
         let now = self.host.catalogue(&owner, std::slice::from_ref(&settings), PATIENCE).await;
+        if call.is_login() {
+            return self.enter(context, &owner, server, &settings, now).await;
+        }
         let known = now.tools.iter().find(|tool| tool.tool.raw == call.tool);
         if known.is_some_and(|tool| pin(tool, &settings) != call.pin) {
             return Err(tell(format!(
@@ -95,10 +109,16 @@ impl McpTools {
         let arguments = args.as_object().cloned().unwrap_or_default();
         let mut asked = Call::new(&call.tool, arguments);
         asked.repeats_safely = spec.idempotent;
+        if let Some(line) = &resumed.line {
+            mcp_ask::connect(&mut asked, &call.server, line);
+        }
         let paused =
             resumed.state.as_deref().and_then(|state| serde_json::from_value::<Paused>(state.clone()).ok());
-        let mut outcome = match (paused, resumed.provided) {
-            (Some(paused), Some(provided)) => {
+        let ticket = resumed.ticket.as_deref().and_then(|t| serde_json::from_value::<Ticket>(t.clone()).ok());
+        let mut outcome = match (ticket, paused, resumed.provided) {
+            // It was called before: only its end is asked for.
+            (Some(ticket), _, _) => Outcome::Task(ticket),
+            (None, Some(paused), Some(provided)) => {
                 let replies = replies(&paused, &provided);
                 self.host.resume(&owner, &settings, asked.clone(), paused, replies).await
             }
@@ -106,6 +126,9 @@ impl McpTools {
         };
         for _ in 0..TASK_ROUNDS {
             let Outcome::Task(ticket) = outcome else { break };
+            if let Some(line) = &resumed.line {
+                line.keep(json!(ticket)).await;
+            }
             outcome = self.host.follow(&owner, &settings, ticket, asked.clone()).await;
         }
         match outcome {
@@ -113,7 +136,8 @@ impl McpTools {
             Outcome::Done(answer) => Ok(self.value(answer, context).await),
             Outcome::Failed(why) => Err(tell(why)),
             Outcome::NotSent { needs_login: true, why } => {
-                Err(ToolFailure::Ask(Box::new(Asking::login(&call.server, &why))))
+                let asking = self.ask_login(&owner, &context.agent, server, &settings, &why).await;
+                Err(asking.map_or_else(|| tell(why), |asking| ToolFailure::Ask(Box::new(asking))))
             }
             Outcome::NotSent { why, .. } => Err(tell(why)),
             Outcome::Unknown(why) => Err(ToolFailure::Uncertain(why)),
@@ -125,11 +149,33 @@ impl McpTools {
         }
     }
 
+    /// The way in of a server that wants a login: asks the user for one, and
+    /// says which tools are there once it is done.
+    async fn enter(
+        &self,
+        context: &CallContext,
+        owner: &Owner,
+        server: &McpServer,
+        settings: &ServerSettings,
+        now: Catalogue,
+    ) -> Result<Value, ToolFailure> {
+        let Some(missing) = now.missing.first() else {
+            let tools: Vec<&str> = now.tools.iter().map(|tool| tool.name.as_str()).collect();
+            return Ok(json!({ "success": true, "server": server.name, "tools": tools }));
+        };
+        let asking = match missing.needs_login {
+            true => self.ask_login(owner, &context.agent, server, settings, &missing.why).await,
+            false => None,
+        };
+        Err(asking.map_or_else(|| tell(&missing.why), |asking| ToolFailure::Ask(Box::new(asking))))
+    }
+
     /// The settings of one server, with the values that its headers refer to.
     pub async fn settings(&self, tenant: &TenantId, server: &McpServer) -> Result<ServerSettings, String> {
-        // The operator's servers act with the operator's means: they are the default tenant's.
-        if server.url.is_none() && *tenant != TenantId::default_tenant() {
-            return Err(format!("{}: the operator's MCP servers are for the default tenant", server.name));
+        // The operator's servers act with the operator's means: others must be let in.
+        let operators = self.operator.iter().find(|known| known.name.as_str() == server.name);
+        if server.url.is_none() && operators.is_some_and(|known| !known.tenants.has(tenant)) {
+            return Err(format!("{}: this MCP server of the operator is not for this tenant", server.name));
         }
         let mut values: HashMap<String, SecretString> = HashMap::new();
         for text in server.headers.iter().flat_map(|headers| headers.values()).filter_map(Value::as_str) {
@@ -196,6 +242,36 @@ fn pin(tool: &McpTool, settings: &ServerSettings) -> Hash {
         Launch::Stdio(program) => json!(["stdio", program.command, program.args]),
     };
     Hash::of_json(&json!([tool.tool.fingerprint, place]))
+}
+
+/// The tool that stands for all tools of a server until the user has logged in.
+fn door(server: &str) -> Option<ToolSpec> {
+    let name = format!("mcp_{server}_login");
+    let call = McpCall::login(server);
+    Some(ToolSpec {
+        name: toolyard_protocol::ToolName::parse(&name).ok()?,
+        description: format!(
+            "Asks the user to log in at the MCP server {server}. Its tools are available after that; call this first if the task needs them."
+        ),
+        input_schema: json!({ "type": "object", "properties": {} }),
+        service_id: Some(server.to_owned()),
+        execution: Execution::Mcp(call),
+        place: Place::Mcp,
+        risk: toolyard_protocol::risk::Risk::Low,
+        visibility: Visibility::Private,
+        approval: None,
+        answerers: None,
+        timeout_ms: None,
+        expires_ms: None,
+        if_absent: IfAbsent::default(),
+        idempotent: true,
+        // Its result is the gateway's own.
+        trusted: true,
+        deprecated: None,
+        category: None,
+        version: None,
+        brought: None,
+    })
 }
 
 /// A server's tool in the words of a run.

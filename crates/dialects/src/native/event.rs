@@ -73,7 +73,16 @@ impl<'a> Spot<'a> {
             }
             Event::ModelReplied(e) => self.model_replied(e, viewer),
             Event::Asked(e) => self.asked(e, viewer),
-            Event::Answered(event::Answered { wait, kind, call, visibility, decision, edited, by }) => {
+            Event::Answered(event::Answered {
+                wait,
+                kind,
+                call,
+                visibility,
+                decision,
+                edited,
+                recount: _,
+                by,
+            }) => {
                 let body = wire::WaitAnswered {
                     wait_id: wait,
                     kind: *kind,
@@ -286,6 +295,7 @@ impl<'a> Spot<'a> {
             fingerprint,
             // The far side's own note: it goes back there and nowhere else.
             state: _,
+            held: _,
         } = event;
         let body = wire::Asked {
             tool_call_id: call,
@@ -358,7 +368,9 @@ impl<'a> Spot<'a> {
     }
 
     fn tool_progressed(&self, event: &'a event::ToolProgressed, viewer: &Viewer) -> Frame {
-        let event::ToolProgressed { call, tool, visibility, fraction, message, preliminary } = event;
+        // The ticket is the gateway's own.
+        let event::ToolProgressed { call, tool, visibility, fraction, message, preliminary, ticket: _ } =
+            event;
         let open = is_open(viewer, *visibility);
         let body = wire::ToolProgress {
             tool_call_id: call,
@@ -372,8 +384,19 @@ impl<'a> Spot<'a> {
     }
 
     fn tool_returned(&self, event: &'a event::ToolReturned, viewer: &Viewer) -> Frame {
-        let event::ToolReturned { call, tool, visibility, outcome, untrusted, value, blob, error, by, spent } =
-            event;
+        let event::ToolReturned {
+            call,
+            tool,
+            visibility,
+            outcome,
+            untrusted,
+            recount: _,
+            value,
+            blob,
+            error,
+            by,
+            spent,
+        } = event;
         let open = is_open(viewer, *visibility);
         let source = by.shown().map(|by| match by {
             Actor::Caller { .. } => "client",

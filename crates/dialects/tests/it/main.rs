@@ -8,4 +8,5 @@ mod partial;
 /// The protocol's own samples: every event, every field, a canary in each guarded one.
 #[path = "../../../protocol/tests/it/samples.rs"]
 mod samples;
+mod telling;
 mod views;

@@ -69,7 +69,13 @@ impl Run {
                     self.plugin_states.insert(plugin.clone(), Arc::new(state.clone()));
                 }
             }
-            Event::ToolProgressed(_) | Event::PluginEmitted(_) => {}
+            Event::ToolProgressed(e) => {
+                if let Some(ticket) = e.ticket.shown() {
+                    let ticket = Arc::new(ticket.clone());
+                    self.move_call(&e.call, |call| call.ticket = Some(ticket));
+                }
+            }
+            Event::PluginEmitted(_) => {}
             Event::RunPaused(_) => self.paused = self.is_parked(),
             Event::RunFinished(e) => {
                 self.state = State::Finished(e.status);
@@ -128,8 +134,16 @@ impl Run {
             return;
         };
         let untrusted = e.untrusted || call.untrusted;
-        self.tainted |= untrusted && e.outcome == OutcomeKind::Ok;
+        // What went wrong is told in the far side's words too.
+        let foreign = match e.outcome {
+            OutcomeKind::Ok | OutcomeKind::Failed | OutcomeKind::Uncertain => true,
+            OutcomeKind::Denied | OutcomeKind::Expired | OutcomeKind::Canceled => false,
+        };
+        self.tainted |= untrusted && foreign;
         self.child_waits.retain(|w| w.call != e.call);
+        if e.recount {
+            self.steps_in_turn = 0;
+        }
         if let Some(spent) = e.spent.shown() {
             add(&mut self.usage, &spent.usage);
             self.spend(spent.cost);

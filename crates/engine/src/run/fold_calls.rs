@@ -14,6 +14,11 @@ use crate::state::State;
 impl Run {
     pub(super) fn on_asked(&mut self, e: &Asked) {
         self.move_call(&e.call, |call| match call.at {
+            CallState::Dispatched if e.held => {
+                call.asking = Some((e.wait.clone(), e.kind));
+                call.questions = call.questions.saturating_add(1);
+            }
+
             // A dispatched call may stop to ask; then nothing of it is in flight.
             CallState::Proposed | CallState::Cleared | CallState::Dispatched => {
                 call.at = CallState::Gated { wait: e.wait.clone(), kind: e.kind };
@@ -31,12 +36,21 @@ impl Run {
     }
 
     pub(super) fn on_answered(&mut self, e: &Answered) {
+        if e.recount {
+            self.steps_in_turn = 0;
+        }
         let asked = |call: &Call| matches!(&call.at, CallState::Gated { wait, .. } if *wait == e.wait);
         self.move_call(&e.call, |call| {
+            let given = e.edited.shown().map(|v| Arc::new(v.clone()));
+            // A question in flight: the call goes on, or its end follows.
+            if call.asking.as_ref().is_some_and(|(wait, _)| *wait == e.wait) {
+                call.asking = None;
+                call.provided = given.filter(|_| e.decision == Decision::Provide);
+                return;
+            }
             if !asked(call) {
                 return;
             }
-            let given = e.edited.shown().map(|v| Arc::new(v.clone()));
             call.at = match e.decision {
                 Decision::Allow => {
                     call.approved = true;

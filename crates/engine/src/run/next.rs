@@ -2,7 +2,8 @@
 //! is added by settling, so that one `next` is one append.
 
 use toolyard_protocol::event::{
-    ChildStarted, ModelReplied, ReplyCall, RunStarted, StepRestarted, ToolProgressed, ToolReturned,
+    Answered, ChildStarted, Decision, ModelReplied, ReplyCall, RunStarted, StepRestarted, ToolProgressed,
+    ToolReturned,
 };
 use toolyard_protocol::outcome::UNCERTAIN_TEXT;
 use toolyard_protocol::principal::Actor;
@@ -14,6 +15,41 @@ use super::route::route;
 use crate::call::{Call, CallState};
 use crate::input::{Input, Note, Reply, RoutedCall, Verdict};
 use crate::state::{State, Tools};
+
+/// Questions in flight are counted apart: they start no new round of the call.
+pub(crate) const QUESTIONS_FROM: u32 = 1000;
+
+fn question_round(call: &Call) -> u32 {
+    QUESTIONS_FROM.saturating_add(call.questions)
+}
+
+/// The end of a question that a call asked in flight.
+pub(super) fn withdrawn(call: &Call) -> Option<Event> {
+    let (wait, kind) = match (&call.at, &call.asking) {
+        (CallState::Gated { wait, kind }, _) => (wait.clone(), *kind),
+        (CallState::Dispatched, Some((wait, kind))) => (wait.clone(), *kind),
+        (
+            CallState::Proposed
+            | CallState::Cleared
+            | CallState::Refused(_)
+            | CallState::Dispatched
+            | CallState::Parked { .. }
+            | CallState::Ended(_),
+            _,
+        ) => return None,
+    };
+    let answered = Answered {
+        wait,
+        kind,
+        call: call.id.clone(),
+        visibility: call.visibility,
+        decision: Decision::Withdraw,
+        edited: Guarded::Hidden,
+        recount: false,
+        by: Guarded::Shown(Actor::Gateway {}),
+    };
+    Some(answered.into())
+}
 
 impl Run {
     /// The events that this input causes, as one append. Empty if the input
@@ -89,7 +125,7 @@ impl Run {
                 let call = call.id.clone();
                 vec![ChildStarted { call, tool, visibility, child, expires, stream }.into()]
             }
-            Input::Progressed { call, fraction, message, preliminary } => match self.call(&call) {
+            Input::Progressed { call, fraction, message, preliminary, ticket } => match self.call(&call) {
                 Some(call) if !call.is_ended() => vec![
                     ToolProgressed {
                         call: call.id.clone(),
@@ -98,6 +134,7 @@ impl Run {
                         fraction,
                         message: message.map_or(Guarded::Hidden, Guarded::Shown),
                         preliminary: preliminary.map_or(Guarded::Hidden, Guarded::Shown),
+                        ticket: ticket.map_or(Guarded::Hidden, Guarded::Shown),
                     }
                     .into(),
                 ],
@@ -127,14 +164,23 @@ impl Run {
                 let attempt = attempt.saturating_add(1);
                 vec![StepRestarted { step: *step, attempt, why: Guarded::Shown(why) }.into()]
             }
-            State::Acting { calls, .. } => calls
-                .as_slice()
-                .iter()
-                .filter(|c| c.is_dispatched() && !c.idempotent)
-                .map(|c| self.end(c, ToolOutcome::Uncertain(UNCERTAIN_TEXT.to_owned())).into())
-                .collect(),
+            State::Acting { calls, .. } => {
+                let open = calls.as_slice().iter().filter(|c| c.is_dispatched());
+                open.flat_map(|call| self.left_behind(call)).collect()
+            }
             State::Thinking { .. } | State::Waiting { .. } | State::Finished(_) => Vec::new(),
         }
+    }
+
+    /// What is said of a call that a former owner had in flight. Nobody waits
+    /// for the answer to a question that it had asked; a far side that works on
+    /// by itself is asked for the end.
+    fn left_behind(&self, call: &Call) -> Vec<Event> {
+        let mut events: Vec<Event> = withdrawn(call).into_iter().collect();
+        if !call.idempotent && call.ticket.is_none() {
+            events.push(self.end(call, ToolOutcome::Uncertain(UNCERTAIN_TEXT.to_owned())).into());
+        }
+        events
     }
 
     fn replied(&self, reply: Reply, calls: Vec<RoutedCall>) -> Vec<Event> {
@@ -197,14 +243,22 @@ impl Run {
         };
         let takes = match call.at {
             CallState::Proposed | CallState::Cleared => true,
-            CallState::Dispatched => matches!(routed.verdict, Verdict::Ask { .. }),
+            CallState::Dispatched => match routed.verdict {
+                Verdict::Ask { .. } => true,
+                Verdict::Question { .. } => call.asking.is_none(),
+                Verdict::Run | Verdict::Park { .. } | Verdict::Refuse(_) => false,
+            },
             CallState::Gated { .. }
             | CallState::Refused(_)
             | CallState::Parked { .. }
             | CallState::Ended(_) => false,
         };
         // A halting run ends its calls; it opens nothing new.
-        if takes && !self.halting() { vec![route(self.step, call.round, routed)] } else { Vec::new() }
+        let round = match routed.verdict {
+            Verdict::Question { .. } => question_round(call),
+            Verdict::Run | Verdict::Park { .. } | Verdict::Ask { .. } | Verdict::Refuse(_) => call.round,
+        };
+        if takes && !self.halting() { vec![route(self.step, round, routed)] } else { Vec::new() }
     }
 
     /// A summary that the log has, because only the answer to its commit was lost.

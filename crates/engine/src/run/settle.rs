@@ -1,12 +1,12 @@
 //! Settle: what follows by necessity from the state, until nothing does.
 
-use toolyard_protocol::event::{Answered, Decision, MessageTaken, OpenWait, RunFinished, RunPaused};
+use toolyard_protocol::event::{Decision, MessageTaken, OpenWait, RunFinished, RunPaused};
 use toolyard_protocol::outcome::{CANCELED_TEXT, DENIED_TEXT, SUPERSEDED_TEXT};
-use toolyard_protocol::principal::Actor;
 use toolyard_protocol::run::RunEnd;
 use toolyard_protocol::{ErrorCode, Event, Guarded, ToolOutcome};
 
 use super::Run;
+use super::next::withdrawn;
 use crate::call::{Call, CallState};
 use crate::state::State;
 
@@ -58,20 +58,7 @@ impl Run {
         let text = if canceled { CANCELED_TEXT } else { SUPERSEDED_TEXT };
         let mut events = Vec::new();
         for call in self.state.calls().iter().filter(|c| !c.is_ended()) {
-            if let CallState::Gated { wait, kind } = &call.at {
-                events.push(
-                    Answered {
-                        wait: wait.clone(),
-                        kind: *kind,
-                        call: call.id.clone(),
-                        visibility: call.visibility,
-                        decision: Decision::Withdraw,
-                        edited: Guarded::Hidden,
-                        by: Guarded::Shown(Actor::Gateway {}),
-                    }
-                    .into(),
-                );
-            }
+            events.extend(withdrawn(call));
             events.push(self.end(call, ToolOutcome::Canceled(text.to_owned())).into());
         }
         events.push(if canceled { self.finish(RunEnd::Canceled, None, None) } else { self.take() });

@@ -201,14 +201,21 @@ fn a_failed_model_fails_the_run_and_keeps_what_was_shown() {
 }
 
 #[test]
-fn an_untrusted_success_taints_the_run_for_good_and_an_untrusted_failure_does_not() {
+fn x14_what_an_untrusted_tool_says_taints_the_run_for_good_also_if_it_fails() {
     let mut story = Story::started();
     let mut call = gateway("a");
     call.untrusted = true;
     story.reply(vec![call]);
-    let mut failing = story.clone();
-    failing.ended("a", failed());
-    assert!(!failing.run.tainted());
+    // An error is told in the far side's words; a denial is ours.
+    for (outcome, taints) in [
+        (failed(), true),
+        (ToolOutcome::Uncertain("lost".to_owned()), true),
+        (ToolOutcome::Denied("no".to_owned()), false),
+    ] {
+        let mut other = story.clone();
+        other.ended("a", outcome);
+        assert_eq!(other.run.tainted(), taints);
+    }
     story.ended("a", ok());
     assert!(story.run.tainted());
     story.reply(vec![gateway("b")]);
@@ -267,8 +274,13 @@ fn a_replaced_toolset_holds_from_then_on() {
 
 #[test]
 fn progress_is_logged_for_open_calls_only() {
-    let progress =
-        || Input::Progressed { call: id("a"), fraction: Some(0.5), message: None, preliminary: None };
+    let progress = || Input::Progressed {
+        call: id("a"),
+        fraction: Some(0.5),
+        message: None,
+        preliminary: None,
+        ticket: None,
+    };
     let mut story = Story::acting(false);
     assert_eq!(kinds(&story.tell(progress())), ["ToolProgressed"]);
     story.ended("a", ok());

@@ -1,6 +1,7 @@
 //! After a crash: fold, claim, go on. Uncertain is said, not guessed.
 
-use toolyard_engine::{AskKind, Effect, Input, RoutedCall, Run, Tools};
+use toolyard_engine::facts::Answer;
+use toolyard_engine::{AskKind, Effect, Input, RoutedCall, Run, Tools, Verdict};
 use toolyard_protocol::outcome::{CANCELED_TEXT, UNCERTAIN_TEXT};
 use toolyard_protocol::{Event, ToolOutcome};
 
@@ -48,6 +49,69 @@ fn a_claim_never_repeats_an_outside_effect_even_if_nobody_says_recovered() {
     let mut story = Story::acting(false);
     story.tell(claimed());
     assert_eq!(story.heard(), [(id("a"), Some(ToolOutcome::Uncertain(UNCERTAIN_TEXT.to_owned())))]);
+}
+
+#[test]
+fn a_far_side_that_works_on_is_asked_for_the_end_and_not_called_again() {
+    let mut story = Story::acting(false);
+    let ticket = serde_json::json!({"taskId": "t"});
+    let kept = Input::Progressed {
+        call: id("a"),
+        fraction: None,
+        message: None,
+        preliminary: None,
+        ticket: Some(ticket.clone()),
+    };
+    assert_eq!(kinds(&story.tell(kept)), ["ToolProgressed"]);
+    assert!(story.tell(recovered()).is_empty());
+    let Some(Effect::RunTool { ticket: due, .. }) = story.run.due().pop() else { panic!("a tool") };
+    assert_eq!(due.as_deref(), Some(&ticket));
+    assert_eq!(refold(&story), story.run);
+}
+
+/// The call stays in flight while somebody is asked; if its node dies, nobody
+/// waits for the answer any more.
+#[test]
+fn a_question_in_flight_keeps_its_call_and_dies_with_its_node() {
+    for idempotent in [false, true] {
+        let mut story = Story::acting(idempotent);
+        let before = story.run.due();
+        let question = || {
+            let verdict = Verdict::Question { expires: None, payload: serde_json::json!({"q": 1}) };
+            Input::Routed(RoutedCall { verdict, ..gateway("a") })
+        };
+        assert_eq!(kinds(&story.tell(question())), ["Asked"]);
+        assert!(story.tell(question()).is_empty(), "one at a time");
+        assert_eq!(
+            (story.run.due(), story.run.open_waits().len(), story.ledger.len()),
+            (before.clone(), 1, 1)
+        );
+        // An answer reaches the call; the next question has another name.
+        let mut heard = story.clone();
+        let first = heard.wait("a").id;
+        heard.answer("a", Answer::Provide(serde_json::json!("blue")));
+        let call = heard.run.call(&id("a")).unwrap();
+        assert_eq!(
+            (call.asking.is_none(), call.provided.as_deref()),
+            (true, Some(&serde_json::json!("blue")))
+        );
+        assert!(heard.ledger.is_empty());
+        heard.tell(question());
+        assert_ne!(heard.wait("a").id, first);
+        // A no ends the call, a cancel too.
+        let mut denied = story.clone();
+        denied.answer("a", Answer::Deny { message: None });
+        assert_eq!((denied.due(), denied.ledger.len()), (vec!["model"], 0));
+        let mut canceled = story.clone();
+        canceled.cancel();
+        canceled.tell(halted());
+        assert!(canceled.run.is_finished() && canceled.ledger.is_empty());
+        // The node dies.
+        let events = kinds(&story.tell(recovered()));
+        assert_eq!(events, if idempotent { vec!["Answered"] } else { vec!["Answered", "ToolReturned"] });
+        assert!(story.ledger.is_empty());
+        assert_eq!(story.due(), [if idempotent { "tool" } else { "model" }]);
+    }
 }
 
 #[test]

@@ -124,12 +124,17 @@ impl Account {
         let scopes = self.scopes(&desk).await?;
         let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let redirect_uri = self.logins.redirect_uri.clone();
-        let (client_id, client_secret) = match (&self.client, &self.logins.client_metadata_url) {
-            (Some(client), _) => {
+        // One registration serves until the user logs out: a second one would
+        // make the first login's way back useless.
+        let before: Option<Known> = self.records.read(Record::Client).await?;
+        let before = before.filter(|known| known.redirect_uri == redirect_uri);
+        let (client_id, client_secret) = match (&self.client, &self.logins.client_metadata_url, before) {
+            (Some(client), _, _) => {
                 (client.id.clone(), client.secret.as_ref().map(|s| s.expose_secret().to_owned()))
             }
-            (None, Some(url)) if by_document => (url.clone(), None),
-            (None, _) => {
+            (None, Some(url), _) if by_document => (url.clone(), None),
+            (None, _, Some(known)) => (known.client_id, known.client_secret),
+            (None, _, None) => {
                 let made = desk.register_client(CLIENT_NAME, &redirect_uri, &asked).await.map_err(told)?;
                 (made.client_id, made.client_secret)
             }
@@ -204,10 +209,16 @@ impl Account {
         Ok(())
     }
 
-    /// Forgets the user's tokens.
+    /// Forgets the user's tokens, and how we are known there.
     pub(crate) async fn forget(&self) -> Result<(), String> {
         *self.desk.lock().await = None;
-        self.records.erase(Record::Tokens).await
+        self.records.erase(Record::Tokens).await?;
+        self.records.erase(Record::Client).await
+    }
+
+    /// Does the user have tokens here?
+    pub(crate) async fn is_known(&self) -> Result<bool, String> {
+        Ok(self.records.read::<StoredCredentials>(Record::Tokens).await?.is_some())
     }
 
     async fn current(&self) -> Result<Option<SecretString>, String> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use toolyard_mcp::{Entry, Launch, Origin, ServerSettings, Sharing, read_entries, read_file_form};
+use toolyard_protocol::TenantId;
 use toolyard_protocol::agent::McpServer;
 
 fn refusal(name: &str, entry: Value) -> String {
@@ -41,6 +42,26 @@ fn the_form_of_other_hosts_is_read() {
     assert!(servers[2].offers("a") && !servers[2].offers("b"));
     // Nothing of it is printed.
     assert!(!format!("{servers:?}").contains("k-1"));
+}
+
+/// X6: a server of the operator is for the tenants that it names, and what one
+/// of several does there is not seen by the next.
+#[test]
+fn x6_tenants_are_let_in_by_name() {
+    let read = |entry: Value| {
+        let entry: Entry = serde_json::from_value(entry).unwrap();
+        read_entries(&BTreeMap::from([("s".to_owned(), entry)]), &|_| None).unwrap().remove(0)
+    };
+    let (default, acme) = (TenantId::default_tenant(), TenantId::parse("acme").unwrap());
+    let seen = |s: &ServerSettings| (s.tenants.has(&default), s.tenants.has(&acme), s.sharing);
+    assert_eq!(seen(&read(json!({ "command": "a" }))), (true, false, Sharing::Shared));
+    let both = json!({ "command": "a", "tenants": ["default", "acme"] });
+    assert_eq!(seen(&read(both)), (true, true, Sharing::Tenant));
+    let one = json!({ "command": "a", "tenants": ["acme"], "sharing": "shared" });
+    assert_eq!(seen(&read(one)), (false, true, Sharing::Shared));
+    assert_eq!(seen(&read(json!({ "url": "https://x", "tenants": ["*"] }))), (true, true, Sharing::User));
+    let refused = refusal("s", json!({ "command": "a", "tenants": ["acme", "a b"] }));
+    assert!(refused.starts_with("s.tenants[1]: \"a b\" is not"), "{refused}");
 }
 
 #[test]

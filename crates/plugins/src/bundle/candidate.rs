@@ -40,6 +40,17 @@ pub struct Candidate {
 impl Candidate {
     /// Parses once; every later question is asked of what came out here.
     pub fn read(text: &[u8]) -> Result<Self, BadDocument> {
+        let candidate = Self::read_again(text)?;
+        for (i, tool) in candidate.document.tools.iter().enumerate() {
+            ToolSchema::compile(&tool.parameters, &Limits::request())
+                .map_err(|e| BadDocument::because(format!("tools[{i}].parameters: {e}")))?;
+        }
+        Ok(candidate)
+    }
+
+    /// The same without compiling the schemas, for a document that was read
+    /// before: whoever offers the tools compiles them anyway.
+    pub fn read_again(text: &[u8]) -> Result<Self, BadDocument> {
         let value = strict::read(text).map_err(BadDocument::Malformed)?;
         Self::of(value)
     }
@@ -122,8 +133,6 @@ fn check(document: &PluginDocument) -> Result<(), BadDocument> {
         if tool.parameters.get("type").and_then(Value::as_str) != Some("object") {
             return Err(BadDocument::because(format!("{}: must be an object schema", at("parameters"))));
         }
-        ToolSchema::compile(&tool.parameters, &Limits::request())
-            .map_err(|e| BadDocument::because(format!("{}: {e}", at("parameters"))))?;
     }
     Ok(())
 }

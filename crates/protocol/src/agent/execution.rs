@@ -202,6 +202,18 @@ pub struct McpCall {
     pub pin: crate::hash::Hash,
 }
 
+impl McpCall {
+    /// The gateway's own way in to a server that wants a login. No tool of a
+    /// server has an empty name.
+    pub fn login(server: &str) -> Self {
+        let pin = crate::hash::Hash::of(b"login");
+        Self { server: server.to_owned(), tool: String::new(), pin }
+    }
+    pub fn is_login(&self) -> bool {
+        self.tool.is_empty()
+    }
+}
+
 /// A tool of an installed plugin. No configuration writes it: the plugin brings it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

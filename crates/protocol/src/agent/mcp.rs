@@ -55,6 +55,24 @@ pub struct McpServer {
     pub trusted: Option<bool>,
 }
 
+impl McpServer {
+    /// The operator's server of this name, as it is.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            url: None,
+            transport: None,
+            headers: None,
+            allowed_tools: None,
+            required: None,
+            start_timeout_ms: None,
+            timeout_ms: None,
+            total_timeout_ms: None,
+            trusted: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub enum McpTransport {

@@ -165,6 +165,9 @@ event! {
         /// What the far side wants back with the answer.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub state: Guarded<Value>, // S
+        /// The call stays in flight on its node while the question is open.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub held: bool, // P
     }
 }
 
@@ -193,6 +196,9 @@ event! {
         /// Arguments that the answerer changed, or the value it provided.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub edited: Guarded<Value>, // T
+        /// It came with a request that is a turn of its own: steps count anew.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub recount: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub by: Guarded<Actor>, // S
     }
@@ -247,6 +253,9 @@ event! {
         pub message: Guarded<String>, // T
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub preliminary: Guarded<Value>, // T
+        /// What the far side works on: whoever has it can wait for the end.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub ticket: Guarded<Value>, // S
     }
 }
 
@@ -268,6 +277,8 @@ event! {
         pub outcome: OutcomeKind, // P
         #[serde(default)]
         pub untrusted: bool, // P
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub recount: bool, // P
         /// The value of an `ok`; a preview if there is a blob.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub value: Guarded<Value>, // T
@@ -306,6 +317,7 @@ impl ToolReturned {
             visibility,
             outcome: outcome_kind,
             untrusted: false,
+            recount: false,
             value,
             blob: Guarded::Hidden,
             error,

@@ -252,6 +252,7 @@ fn asked() -> Vec<Event> {
             payload: json!({ "args": what }).into(),
             fingerprint: secret_hash("asked"),
             state: secret_value("far-state"),
+            held: kind == WaitKind::Input,
         })
     };
     let trigger = || AnswerRule::Trigger { entity: user() };
@@ -280,6 +281,7 @@ fn answered(visibility: Visibility) -> Vec<Event> {
             visibility,
             decision: Decision::Allow,
             edited: json!({ "a": own(visibility, "edited") }).into(),
+            recount: true,
             by: secret_actor("answerer"),
         }
         .into(),
@@ -321,6 +323,7 @@ fn progressed(visibility: Visibility) -> Event {
         fraction: Some(0.5),
         message: own(visibility, "progress").into(),
         preliminary: json!([own(visibility, "preliminary")]).into(),
+        ticket: secret_value("ticket"),
     }
     .into()
 }
@@ -331,6 +334,7 @@ fn returned(visibility: Visibility) -> Vec<Event> {
     let mut ok = ToolReturned::new(call(1), tool(visibility), visibility, value, by);
     ok.by = secret_actor("returner");
     ok.untrusted = true;
+    ok.recount = true;
     let hash = Hash::of(own(visibility, "blob").as_bytes());
     ok.blob = BlobRef { blob: hash, bytes: 70_000 }.into();
     let error = ToolOutcome::Failed(own(visibility, "error"));

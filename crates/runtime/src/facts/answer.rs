@@ -15,9 +15,10 @@ use toolyard_store::waits::{self, WaitRow};
 use toolyard_store::{Tx, audit, failpoint, grants, log, mcp_pins};
 
 use super::results::forbidden;
-use super::{Caller, Held};
+use super::{Caller, Held, Manner, Submitted};
 use crate::refused::Refused;
 use crate::runtime::Runtime;
+use crate::starting::Desk;
 
 /// An answer, and whether to remember it.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,37 +50,7 @@ impl Runtime {
     ) -> Result<(), ApiError> {
         self.fact(move |tx, desk| {
             Box::pin(async move {
-                let (held, found) = lock(tx, &caller, &wait).await?;
-                let row = &held.row;
-                if let Some(seq) = found.ended_seq {
-                    let stored = log::event(tx, &row.tenant, &row.id, seq).await?;
-                    if stored.is_some_and(|e| facts::same_answer(&e, &answer.answer)) {
-                        return Ok(());
-                    }
-                    let ended = row.status.is_final();
-                    return Err(if ended { Refusal::RunEnded } else { Refusal::WaitEnded }.into());
-                }
-                let asked = question(tx, row, &found).await?;
-                let shown = asked.payload.shown().map(|p| &p["argsHash"]);
-                if let (Some(seen), Some(shown)) = (&answer.args_hash, shown)
-                    && shown.as_str() != Some(seen.as_str())
-                {
-                    let text = "The answer is for other arguments than the ones asked about";
-                    return Err(ApiError::new(ErrorCode::Conflict, text).into());
-                }
-                check_value(&asked, &answer.answer)?;
-                // What is known to a tenant is its backend's word, not one user's.
-                if matches!(answer.answer, Answer::Allow { .. }) && caller.viewer.sees_all() {
-                    pin(tx, row, &asked).await?;
-                }
-                if let Some(remember) = answer.remember {
-                    keep(tx, &caller, row, asked, &answer.answer, remember).await?;
-                }
-                let events = facts::answer(&found.wait, answer.answer, caller.actor.clone())?;
-                let open = waits::open_of_run(tx, &row.tenant, &row.id).await?.len();
-                held.append(tx, events, open - 1, false, desk).await?;
-                let who = who(&caller);
-                audit::write(tx, &caller.tenant, &who, "wait.answered", wait.as_str(), None).await?;
+                give(tx, &caller, &wait, answer, Manner::Told, desk).await?;
                 failpoint::pass("submit.before_commit")?;
                 Ok(())
             })
@@ -116,6 +87,52 @@ impl Runtime {
             .await?;
         Ok(until)
     }
+}
+
+/// Answers a question within a transaction.
+pub(crate) async fn give(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    wait: &WaitId,
+    answer: AnswerIn,
+    manner: Manner,
+    desk: &mut Desk,
+) -> Result<Submitted, Refused> {
+    let (held, found) = lock(tx, caller, wait).await?;
+    let row = &held.row;
+    if let Some(seq) = found.ended_seq {
+        let stored = log::event(tx, &row.tenant, &row.id, seq).await?;
+        if stored.is_some_and(|e| facts::same_answer(&e, &answer.answer)) {
+            return Ok(Submitted::Repeated);
+        }
+        if manner == Manner::History {
+            return Ok(Submitted::Late);
+        }
+        let ended = row.status.is_final();
+        return Err(if ended { Refusal::RunEnded } else { Refusal::WaitEnded }.into());
+    }
+    let asked = question(tx, row, &found).await?;
+    let shown = asked.payload.shown().map(|p| &p["argsHash"]);
+    if let (Some(seen), Some(shown)) = (&answer.args_hash, shown)
+        && shown.as_str() != Some(seen.as_str())
+    {
+        let text = "The answer is for other arguments than the ones asked about";
+        return Err(ApiError::new(ErrorCode::Conflict, text).into());
+    }
+    check_value(&asked, &answer.answer)?;
+    let mut events = facts::answer(&found.wait, answer.answer.clone(), caller.actor.clone())?;
+    manner.mark(&mut events);
+    // What is known to a tenant is its backend's word, not one user's.
+    if matches!(answer.answer, Answer::Allow { .. }) && caller.viewer.sees_all() {
+        pin(tx, row, &asked).await?;
+    }
+    if let Some(remember) = answer.remember {
+        keep(tx, caller, row, asked, &answer.answer, remember).await?;
+    }
+    let open = waits::open_of_run(tx, &row.tenant, &row.id).await?.len();
+    held.append(tx, events, open - 1, false, desk).await?;
+    audit::write(tx, &caller.tenant, &who(caller), "wait.answered", wait.as_str(), None).await?;
+    Ok(Submitted::Accepted)
 }
 
 /// Finds a wait, holds its run and checks the caller.

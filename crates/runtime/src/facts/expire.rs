@@ -23,6 +23,7 @@ impl Runtime {
                     let Some(found) = open.iter().find(|w| w.wait.id == due.wait.id) else {
                         return Ok(());
                     };
+                    desk.began(&found.wait.call, found.wait.opened_at);
                     let events = facts::expire(&found.wait, tx.now().await?);
                     if events.is_empty() {
                         return Ok(());

@@ -8,6 +8,8 @@
 mod answer;
 mod cancel;
 mod expire;
+mod login;
+mod progress;
 mod results;
 
 use std::sync::Arc;
@@ -19,7 +21,10 @@ use toolyard_protocol::{RunId, TenantId};
 use toolyard_store::runs::{self, RunRow};
 use toolyard_store::{StoreError, Tx};
 
+pub(crate) use answer::give;
 pub use answer::{AnswerIn, Remember};
+pub(crate) use results::take_all;
+pub use progress::{ProgressIn, Progressed, Worked};
 pub use results::{ResultIn, Submitted};
 
 use crate::family::Member;
@@ -33,6 +38,32 @@ pub struct Caller {
     pub tenant: TenantId,
     pub viewer: Viewer,
     pub actor: Actor,
+}
+
+/// How facts are brought: by a request for each, or along with a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// What does not fit is refused.
+    Told,
+    /// What does not fit is ignored: the stored outcome stands. The request is
+    /// a turn of its own, so steps count anew.
+    History,
+}
+
+impl Manner {
+    /// Marks the facts of a turn.
+    pub(crate) fn mark(self, events: &mut [Event]) {
+        if self == Self::Told {
+            return;
+        }
+        for event in events {
+            match event {
+                Event::ToolReturned(end) => end.recount = true,
+                Event::Answered(answer) => answer.recount = true,
+                _ => {}
+            }
+        }
+    }
 }
 
 /// A run that a fact is about, held with the runs above it.
@@ -94,11 +125,12 @@ impl Runtime {
             let write = runtime.store.write(move |tx| {
                 Box::pin(async move {
                     let value = op(tx, &mut desk).await?;
-                    Ok::<_, Refused>((value, desk.starts))
+                    Ok::<_, Refused>((value, desk))
                 })
             });
-            let (value, starts) = write.await?;
-            runtime.begin_all(starts, slots);
+            let (value, desk) = write.await?;
+            runtime.begin_all(desk.starts, slots);
+            runtime.count(desk.ended);
             Ok(value)
         });
         done.await.unwrap_or_else(|| Err(StoreError::broken("a command panicked").into()))

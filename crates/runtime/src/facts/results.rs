@@ -10,7 +10,7 @@ use toolyard_store::runs::RunRow;
 use toolyard_store::waits::{self, WaitRow};
 use toolyard_store::{Tx, blobs, failpoint, log};
 
-use super::{Caller, Held};
+use super::{Caller, Held, Manner};
 use crate::blob::{Fitted, fit};
 use crate::refused::Refused;
 use crate::runtime::Runtime;
@@ -29,6 +29,8 @@ pub enum Submitted {
     Accepted,
     /// The same result was accepted before.
     Repeated,
+    /// Another one came first, or nobody waits for it. Only of histories.
+    Late,
 }
 
 impl Runtime {
@@ -47,7 +49,7 @@ impl Runtime {
                 Box::pin(async move {
                     let held = Held::lock(tx, &caller.tenant, &run).await?;
                     let held = held.ok_or_else(|| ApiError::not_found("Run"))?;
-                    let taken = take_all(tx, held, &caller, results, desk).await?;
+                    let taken = take_all(tx, held, &caller, results, Manner::Told, desk).await?;
                     failpoint::pass("submit.before_commit")?;
                     Ok(taken)
                 })
@@ -71,16 +73,17 @@ fn check_batch(count: usize) -> Result<(), ApiError> {
 }
 
 /// Takes each result for the run that waits for it: this one, or one below it.
-async fn take_all(
+pub(crate) async fn take_all(
     tx: &mut Tx<'_>,
     held: Held,
     caller: &Caller,
     results: Vec<(CallId, Fitted)>,
+    manner: Manner,
     desk: &mut Desk,
 ) -> Result<Vec<Submitted>, Refused> {
     let own = waits::of_run(tx, &held.row.tenant, &held.row.id).await?;
     if results.iter().all(|(call, _)| find(&own, call).is_ok()) {
-        return take(tx, held, own, caller, results, desk).await;
+        return take(tx, held, own, caller, results, manner, desk).await;
     }
     let below = waits::below(tx, &held.row.tenant, &held.row.id).await?;
     let mut taken = Vec::with_capacity(results.len());
@@ -89,7 +92,7 @@ async fn take_all(
         let (tenant, run) = (&caller.tenant, &wait.wait.run);
         let held = Held::lock(tx, tenant, run).await?.ok_or_else(|| ApiError::not_found("Run"))?;
         let fresh = waits::of_run(tx, tenant, run).await?;
-        taken.extend(take(tx, held, fresh, caller, vec![(call, fitted)], desk).await?);
+        taken.extend(take(tx, held, fresh, caller, vec![(call, fitted)], manner, desk).await?);
     }
     Ok(taken)
 }
@@ -100,6 +103,7 @@ async fn take(
     all: Vec<WaitRow>,
     caller: &Caller,
     results: Vec<(CallId, Fitted)>,
+    manner: Manner,
     desk: &mut Desk,
 ) -> Result<Vec<Submitted>, Refused> {
     let row = &held.row;
@@ -112,14 +116,24 @@ async fn take(
             return Err(forbidden().into());
         }
         if let Some(stored) = stored_end(tx, row, wait, &events).await? {
-            let Event::ToolReturned(stored) = &stored else { return Err(Refusal::WaitEnded.into()) };
-            if !facts::same_result(stored, &fitted.outcome, fitted.blob_ref().as_ref()) {
-                let ended = row.status.is_final();
-                return Err(if ended { Refusal::RunEnded } else { Refusal::ResultConflict }.into());
-            }
-            taken.push(Submitted::Repeated);
+            let same = match &stored {
+                Event::ToolReturned(stored) => {
+                    facts::same_result(stored, &fitted.outcome, fitted.blob_ref().as_ref())
+                }
+                _ => false,
+            };
+            taken.push(match (same, manner, &stored) {
+                (true, _, _) => Submitted::Repeated,
+                (false, Manner::History, _) => Submitted::Late,
+                (false, Manner::Told, Event::ToolReturned(_)) if row.status.is_final() => {
+                    return Err(Refusal::RunEnded.into());
+                }
+                (false, Manner::Told, Event::ToolReturned(_)) => return Err(Refusal::ResultConflict.into()),
+                (false, Manner::Told, _) => return Err(Refusal::WaitEnded.into()),
+            });
             continue;
         }
+        desk.began(&call, wait.wait.opened_at);
         let (outcome, blob) = (fitted.outcome.clone(), fitted.blob_ref());
         events.extend(facts::submit_result(&wait.wait, outcome, blob, caller.actor.clone())?);
         if let Some((blob, bytes)) = &fitted.blob {
@@ -128,6 +142,7 @@ async fn take(
         open -= 1;
         taken.push(Submitted::Accepted);
     }
+    manner.mark(&mut events);
     if !events.is_empty() {
         held.append(tx, events, open, false, desk).await?;
     }

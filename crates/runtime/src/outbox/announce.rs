@@ -8,6 +8,8 @@ use toolyard_protocol::{AgentName, EntityId, RunId, SpaceId, TenantId, Timestamp
 use toolyard_store::webhooks::{self, Fact};
 use toolyard_store::{StoreError, Tx};
 
+use crate::live::present::all_held;
+
 /// Whose events they are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Of<'a> {
@@ -37,6 +39,9 @@ pub(crate) async fn announce(
     }
     let (fact, name, data) = match events.last() {
         Some(Event::RunPaused(paused)) if !of.watched && wants_somebody(paused.reason) => {
+            if all_held(tx, of.tenant, paused).await? {
+                return Ok(());
+            }
             (Fact::Waiting { of: of.trigger }, "run.waiting", waiting(paused))
         }
         // The end of a child is told to its parent.

@@ -12,6 +12,7 @@ use super::deed::{Deed, Done};
 use super::scribe::{Scribe, after};
 use super::{Stop, Worker};
 use crate::starting::Desk;
+use crate::tally::{self, Ended};
 
 /// The database's time, carried on by this process between commits.
 #[derive(Debug)]
@@ -83,7 +84,7 @@ impl Worker {
                     let write = self.rt.store.write(move |tx| {
                         Box::pin(async move {
                             let done = scribe.write(tx, &draft, &mut desk).await?;
-                            Ok::<_, AppendError>((done, desk.starts))
+                            Ok::<_, AppendError>((done, desk, draft.events))
                         })
                     });
                     write.await
@@ -91,11 +92,14 @@ impl Worker {
                 Err(e) => Err(e.into()),
             };
             match written.and_then(|done| Ok(kind.after().map(|()| done)?)) {
-                Ok((done, starts)) => {
+                Ok((done, desk, events)) => {
+                    let at = done.at;
                     self.wrote(next, done);
                     if kin {
-                        self.rt.begin_all(starts, slots);
+                        self.rt.begin_all(desk.starts, slots);
                     }
+                    self.rt.count(desk.ended);
+                    self.count(&events, at);
                     return Ok(());
                 }
                 Err(e) => self.mend(e, &mut failures).await?,
@@ -107,6 +111,7 @@ impl Worker {
     /// transaction. A deed that is refused leaves nothing but its failure.
     pub(super) async fn act(&mut self, deed: Deed) -> Result<(), Stop> {
         let mut failures = 0;
+        self.began.insert(deed.call.clone(), Instant::now());
         loop {
             // Another try may find that the first one was heard.
             if !self.run.due().iter().any(|effect| effect.id() == deed.id) {
@@ -121,9 +126,12 @@ impl Worker {
             };
             let passed = |done| Ok(failpoint::pass("append.after_commit").map(|()| done)?);
             match written.and_then(passed) {
-                Ok(Done { next, appended, starts }) => {
+                Ok(Done { next, appended, events, desk }) => {
+                    let at = appended.at;
                     self.wrote(next, appended);
-                    self.rt.begin_all(starts, slots);
+                    self.rt.begin_all(desk.starts, slots);
+                    self.rt.count(desk.ended);
+                    self.count(&events, at);
                     return Ok(());
                 }
                 Err(Undone::Stale) => return Ok(()),
@@ -131,6 +139,26 @@ impl Worker {
                 Err(Undone::Append(e)) => self.mend(e, &mut failures).await?,
             }
         }
+    }
+
+    /// Counts the calls that an append of this worker ended.
+    fn count(&mut self, events: &[Event], at: Timestamp) {
+        let Some(created) = self.run.created() else { return };
+        let Some(version) = created.agent_version.shown() else { return };
+        let (mut ended, agent) = (Vec::new(), created.agent.clone());
+        for end in tally::ends(events) {
+            let began = self.began.remove(&end.call);
+            ended.push(Ended {
+                tenant: self.tenant.clone(),
+                agent: agent.clone(),
+                version: version.clone(),
+                tool: end.tool.clone(),
+                outcome: end.outcome,
+                at,
+                ms: began.map(|began| u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            });
+        }
+        self.rt.count(ended);
     }
 
     fn scribe(&self) -> Scribe {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolyard_engine::{Effect, EffectId, Input, Run};
 use toolyard_protocol::agent::execution::{AiAgent, Execution};
-use toolyard_protocol::event::BlobRef;
+use toolyard_protocol::event::{BlobRef, Event};
 use toolyard_protocol::tool::{ToolSpec, Visibility};
 use toolyard_protocol::{CallId, Timestamp, ToolOutcome, limits};
 use toolyard_store::log::Appended;
@@ -20,14 +20,14 @@ use super::search::{self, SEARCH};
 use super::{Stop, Worker};
 use crate::blob::fit;
 use crate::child::{self, Sent};
-use crate::runtime::{Runtime, Start};
+use crate::runtime::Runtime;
 use crate::starting::Desk;
 
 /// One call's deed.
 #[derive(Clone)]
 pub(super) struct Deed {
     pub(super) id: EffectId,
-    call: CallId,
+    pub(super) call: CallId,
     args: Arc<Value>,
     untrusted: bool,
     kind: Kind,
@@ -50,7 +50,8 @@ enum Kind {
 pub(super) struct Done {
     pub(super) next: Run,
     pub(super) appended: Appended,
-    pub(super) starts: Vec<Start>,
+    pub(super) events: Arc<[Event]>,
+    pub(super) desk: Desk,
 }
 
 impl Deed {
@@ -65,7 +66,7 @@ impl Deed {
         let (input, blobs) = self.input(tx, &scribe, &mut desk).await.map_err(told)?;
         let (next, draft) = scribe.draft(input, blobs).ok_or(Undone::Stale)?;
         let appended = scribe.write(tx, &draft, &mut desk).await?;
-        Ok(Done { next, appended, starts: desk.starts })
+        Ok(Done { next, appended, events: draft.events, desk })
     }
 
     /// Does it; answers what the engine is to hear.

@@ -8,7 +8,7 @@ use toolyard_engine::permission::{self, Decision, Grant, GrantScope, Policy};
 use toolyard_engine::{AskKind, Effect, Input, ParkKind, RoutedCall, Verdict};
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::risk::Risk;
-use toolyard_protocol::tool::{Answerers, Place, ToolSpec, Visibility};
+use toolyard_protocol::tool::{Answerers, IfAbsent, Place, ToolSpec, Visibility};
 use toolyard_protocol::wait::AnswerRule;
 use toolyard_protocol::{CallId, EntityId, Hash, Timestamp, ToolName, ToolOutcome, limits};
 use toolyard_schema::parse_arguments;
@@ -18,6 +18,7 @@ use toolyard_tools::{Asking, waiting};
 
 use super::draft::RawCall;
 use super::{Stop, Worker};
+use crate::live::present::{Wanted, is_held};
 
 /// A name that fits the rule, whatever the model invented: the history must
 /// stay well-formed.
@@ -51,7 +52,40 @@ impl Worker {
             }
             self.route_one(raw, &grants)
         });
-        Ok(routed.collect())
+        let mut routed: Vec<_> = routed.collect();
+        for call in &mut routed {
+            self.check_present(call).await?;
+        }
+        Ok(routed)
+    }
+
+    /// A call that must not wait for a client ends if none is there.
+    async fn check_present(&mut self, call: &mut RoutedCall) -> Result<(), Stop> {
+        if !matches!(call.verdict, Verdict::Park { kind: ParkKind::Client, .. }) {
+            return Ok(());
+        }
+        let spec = self.tools().and_then(|tools| tools.set.find(call.tool.as_str()));
+        // Whoever brought a tool has it.
+        if spec.is_none_or(|spec| spec.if_absent == IfAbsent::Wait || spec.brought.is_some()) {
+            return Ok(());
+        }
+        let (tenant, run, space) = (self.tenant.clone(), self.id.clone(), self.space());
+        let (tool, rule) = (call.tool.clone(), call.rule.clone());
+        let held = self
+            .patiently(move |tx| {
+                let (tenant, run, space) = (tenant.clone(), run.clone(), space.clone());
+                let (tool, rule) = (tool.clone(), rule.clone());
+                Box::pin(async move {
+                    let wanted = Wanted { run: &run, space: space.as_ref(), tool: &tool, rule: &rule };
+                    is_held(tx, &tenant, wanted).await
+                })
+            })
+            .await?;
+        if !held {
+            let text = format!("No connected client has the tool {}", call.tool);
+            call.verdict = Verdict::Refuse(ToolOutcome::Failed(text));
+        }
+        Ok(())
     }
 
     fn route_one(&self, raw: RawCall, grants: &[Grant]) -> RoutedCall {
@@ -66,7 +100,9 @@ impl Worker {
         let spec = self.tools().and_then(|tools| tools.set.find(&name));
         let Some(spec) = spec else {
             let shown: String = name.chars().take(limits::TOOL_NAME).collect();
-            let text = if name_fits {
+            let text = if let Some(why) = self.withdrawn.why(&name) {
+                format!("Tool {shown} is not available: {why}")
+            } else if name_fits {
                 format!("Tool: {shown} not found")
             } else {
                 format!("Invalid tool call format: {shown:?} is not a tool name")
@@ -112,7 +148,10 @@ impl Worker {
         let grants = self.grants().await?;
         let spec = self.tools().and_then(|tools| tools.set.find(tool.as_str()));
         let Some(spec) = spec else {
-            let text = format!("Tool: {tool} not found");
+            let text = match self.withdrawn.why(tool.as_str()) {
+                Some(why) => format!("Tool {tool} is not available: {why}"),
+                None => format!("Tool: {tool} not found"),
+            };
             return Ok(refuse(call, tool, args, Value::Null, text));
         };
         // An approval speaks for the tool as it was shown.
@@ -124,7 +163,9 @@ impl Worker {
             }
             verdict => verdict,
         };
-        Ok(self.routed(spec, call, args, Value::Null, verdict))
+        let mut routed = self.routed(spec, call, args, Value::Null, verdict);
+        self.check_present(&mut routed).await?;
+        Ok(routed)
     }
 
     fn verdict(&self, spec: &ToolSpec, args: &Value, grants: &[Grant], approved: bool) -> Verdict {
@@ -185,10 +226,25 @@ impl Worker {
         let Some(spec) = self.tools().and_then(|tools| tools.set.find(tool.as_str())) else { return Ok(()) };
         let (kind, payload, state) = match asking {
             Asking::Input { payload, state } => (AskKind::Input, payload, Some(state)),
-            Asking::Credential { payload } => (AskKind::Credential, payload, None),
+            Asking::Credential { payload, state } => (AskKind::Credential, payload, Some(state)),
         };
         let verdict = Verdict::Ask { kind, expires: self.expiry(spec), payload, state };
-        let routed = self.routed(spec, call, Value::clone(&args), Value::Null, verdict);
+        let mut routed = self.routed(spec, call, Value::clone(&args), Value::Null, verdict);
+        // A login is one user's own, whoever else may answer for the tool.
+        if let (AskKind::Credential, Some(entity)) = (kind, self.works_for()) {
+            routed.rule = AnswerRule::Trigger { entity };
+        }
+        self.tell(Input::Routed(routed)).await
+    }
+
+    /// A call in flight asks in the middle, and waits there for the answer.
+    pub(super) async fn question(&mut self, call: &CallId, payload: Value) -> Result<(), Stop> {
+        let Some((tool, args)) = self.run.call(call).map(|c| (c.tool.clone(), c.args.clone())) else {
+            return Ok(());
+        };
+        let Some(spec) = self.tools().and_then(|tools| tools.set.find(tool.as_str())) else { return Ok(()) };
+        let verdict = Verdict::Question { expires: self.expiry(spec), payload };
+        let routed = self.routed(spec, call.clone(), Value::clone(&args), Value::Null, verdict);
         self.tell(Input::Routed(routed)).await
     }
 

@@ -11,6 +11,7 @@ mod draft;
 mod gate;
 mod history;
 mod hooked;
+mod plugins;
 mod scribe;
 mod search;
 mod servers;
@@ -19,12 +20,12 @@ mod tools;
 mod toolset;
 mod turns;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use toolyard_engine::{Effect, EffectId, Input, Run};
-use toolyard_protocol::{ErrorCode, RunId, TenantId, Timestamp, limits};
+use toolyard_protocol::{CallId, ErrorCode, RunId, TenantId, Timestamp, limits};
 use toolyard_store::log::{self, Logged};
 use toolyard_store::{Commit, News, StoreError, Watch, runs};
 
@@ -33,7 +34,7 @@ use crate::runtime::{Born, Runtime, Start};
 use history::Past;
 pub(crate) use search::SEARCH;
 use speaking::{Heard, Speaking};
-use tools::Hands;
+use tools::{FromHands, Hands};
 
 /// Why a worker ends before its run does.
 #[derive(Debug)]
@@ -62,6 +63,8 @@ pub(crate) struct Worker {
     agent: Result<Arc<LoadedAgent>, String>,
     /// MCP servers that gave no tools to the last step.
     missing: BTreeSet<String>,
+    /// Plugins that gave none.
+    withdrawn: plugins::Withdrawn,
     /// The ones that the log names, once they are here.
     tools: Option<Arc<LoadedTools>>,
     recovered: bool,
@@ -69,6 +72,8 @@ pub(crate) struct Worker {
     born: Option<Commit>,
     speaking: Option<Speaking>,
     hands: Hands,
+    /// When the calls of this worker began, for their count.
+    began: HashMap<CallId, Instant>,
     watch: Watch,
     clock: append::DatabaseClock,
     /// Turns before this one are stored as they stay.
@@ -97,9 +102,11 @@ impl Worker {
             born,
             agent: Err("The agent is not loaded".to_owned()),
             missing: BTreeSet::new(),
+            withdrawn: plugins::Withdrawn::default(),
             tools: None,
             speaking: None,
             hands: Hands::default(),
+            began: HashMap::new(),
             clock: append::DatabaseClock::default(),
             first_open_turn: 0,
             before: None,
@@ -136,10 +143,13 @@ impl Worker {
                 () = hand_back.cancelled() => return self.hand_back().await,
                 _ = self.watch.committed.changed() => self.hear_news().await?,
                 heard = next_word(&mut self.speaking) => self.heard(heard).await?,
-                Some(done) = self.hands.next() => {
-                    toolyard_store::failpoint!("tool.before_outcome_commit");
-                    self.ended(done).await?;
-                }
+                Some(news) = self.hands.next() => match news {
+                    FromHands::Word(call, word) => self.hear_word(call, word).await?,
+                    FromHands::Done(done) => {
+                        toolyard_store::failpoint!("tool.before_outcome_commit");
+                        self.ended(done).await?;
+                    }
+                },
                 // Other nodes' facts also come without notifications, a little later.
                 () = tokio::time::sleep(self.rt.settings.tick), if !self.rt.store.is_sqlite() => self.hear_facts().await?,
             }
@@ -249,6 +259,7 @@ impl Worker {
     /// longer due.
     async fn align(&mut self) -> Result<(), Stop> {
         self.bring_tools().await?;
+        self.pass_answers_on();
         let due = self.run.due();
         let ids: Vec<EffectId> = due.iter().map(Effect::id).collect();
         self.hands.keep(&ids);

@@ -49,11 +49,16 @@ impl Worker {
             }
         };
         let mut missing = BTreeSet::new();
+        let closed = offer.missing.iter().filter(|server| server.needs_login);
+        let closed: BTreeSet<String> = closed.map(|server| server.server.as_str().to_owned()).collect();
         for server in &offer.missing {
             tracing::warn!(run = %self.id, server = %server.server, why = %server.why, "an MCP server gives no tools");
             missing.insert(server.server.as_str().to_owned());
             if server.required {
-                let text = format!("The MCP server {} is needed and not there", server.server);
+                let text = match server.needs_login {
+                    true => format!("The MCP server {} is needed and wants a login first", server.server),
+                    false => format!("The MCP server {} is needed and not there", server.server),
+                };
                 self.fail(ErrorCode::ServerMissing, &text, server.why.clone()).await?;
                 return Ok(Brought::Later);
             }
@@ -63,7 +68,10 @@ impl Worker {
                 Note::PluginEmitted(PluginEmitted {
                     plugin: "mcp".to_owned(),
                     name: "server.missing".to_owned(),
-                    value: json!({ "server": server }),
+                    value: match closed.contains(server) {
+                        true => json!({ "server": server, "needsLogin": true }),
+                        false => json!({ "server": server }),
+                    },
                 })
             });
             let notes: Vec<Note> = notes.collect();
@@ -95,6 +103,10 @@ impl Worker {
             let mut first = Vec::new();
             for tool in tools.iter_mut().filter(|t| t.service_id.as_deref() == Some(server.as_str())) {
                 let Execution::Mcp(call) = &tool.execution else { continue };
+                // The gateway's own tool is no news of the server.
+                if call.is_login() {
+                    continue;
+                }
                 match pins.get(&(call.server.clone(), call.tool.clone())) {
                     Some(seen) if *seen == call.pin => {}
                     None if pins.is_empty() => first.push((call.tool.clone(), call.pin.clone())),

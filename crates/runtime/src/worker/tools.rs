@@ -1,19 +1,24 @@
 //! Gateway tools in flight.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
-use toolyard_engine::{Effect, EffectId, Input};
+use toolyard_engine::{Effect, EffectId, Input, Run};
 use toolyard_protocol::agent::execution::{Execution, Method};
 use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{CallId, ToolOutcome, limits};
 use toolyard_store::failpoint;
+use toolyard_tools::line::{Line, WORDS, Word};
 use toolyard_tools::{Asking, CallContext, Resumed, ToolFailure};
 
 use super::{Stop, Worker};
 use crate::blob::fit;
+
+/// Progress of one call is logged at most so often: each is a commit.
+const PROGRESS: Duration = Duration::from_millis(500);
 
 /// A tool that ended, or stopped to ask.
 pub(super) struct Done {
@@ -27,11 +32,34 @@ enum End {
     Asks(Asking),
 }
 
+/// News of the tools that run.
+pub(super) enum FromHands {
+    Word(CallId, Word),
+    Done(Done),
+}
+
 /// The tools that this worker runs right now.
-#[derive(Default)]
 pub(super) struct Hands {
     running: JoinSet<Done>,
     by_effect: HashMap<EffectId, AbortHandle>,
+    /// What the running tools say in between.
+    words: (mpsc::Sender<(CallId, Word)>, mpsc::Receiver<(CallId, Word)>),
+    /// Questions that somebody is asked, by their call.
+    questions: HashMap<CallId, oneshot::Sender<Value>>,
+    /// When progress of a call was logged last.
+    told: HashMap<CallId, Instant>,
+}
+
+impl Default for Hands {
+    fn default() -> Self {
+        Self {
+            running: JoinSet::new(),
+            by_effect: HashMap::new(),
+            words: mpsc::channel(WORDS),
+            questions: HashMap::new(),
+            told: HashMap::new(),
+        }
+    }
 }
 
 impl Hands {
@@ -50,13 +78,31 @@ impl Hands {
         });
     }
 
-    /// The next tool that ends. None while nothing runs.
-    pub(super) async fn next(&mut self) -> Option<Done> {
+    /// Gives answers to the calls that wait for them.
+    fn pass_on(&mut self, run: &Run) {
+        let answered = |id: &CallId| run.call(id).is_none_or(|call| call.asking.is_none());
+        let ids: Vec<CallId> = self.questions.keys().filter(|id| answered(id)).cloned().collect();
+        for id in ids {
+            let given = run.call(&id).and_then(|call| call.provided.as_deref().cloned());
+            if let (Some(reply), Some(given)) = (self.questions.remove(&id), given) {
+                // A call that has ended meanwhile hears nothing.
+                let _ = reply.send(given);
+            }
+        }
+    }
+
+    /// What a tool says, or how it ends. None while nothing runs.
+    pub(super) async fn next(&mut self) -> Option<FromHands> {
         loop {
-            // An error is an abort: a panic was turned into an outcome already.
-            if let Ok((id, done)) = self.running.join_next_with_id().await? {
-                self.by_effect.retain(|_, handle| handle.id() != id);
-                return Some(done);
+            tokio::select! {
+                biased;
+                // The end of a tool is its last word.
+                Some((call, word)) = self.words.1.recv() => return Some(FromHands::Word(call, word)),
+                // An error is an abort: a panic was turned into an outcome already.
+                joined = self.running.join_next_with_id() => if let Ok((id, done)) = joined? {
+                    self.by_effect.retain(|_, handle| handle.id() != id);
+                    return Some(FromHands::Done(done));
+                },
             }
         }
     }
@@ -69,11 +115,15 @@ impl Worker {
         if self.hands.by_effect.contains_key(&id) {
             return;
         }
-        let Effect::RunTool { call, tool, args, untrusted, provided, state, .. } = effect else { return };
+        let Effect::RunTool { call, tool, args, untrusted, provided, state, ticket, .. } = effect else {
+            return;
+        };
         let (tools, toolbox) = (self.tools().cloned(), self.rt.toolbox.clone());
         let context = self.context_of(&call);
         let agent = self.agent.as_ref().ok().cloned();
-        let resumed = Resumed { provided, state };
+        let begun = call.clone();
+        let line = Line::new(call.clone(), self.hands.words.0.clone(), self.rt.handing_back.clone());
+        let resumed = Resumed { provided, state, ticket, line: Some(line) };
         let task = async move {
             failpoint!("tool.before_start");
             let spec = tools.as_ref().and_then(|tools| tools.set.find(tool.as_str()));
@@ -90,6 +140,7 @@ impl Worker {
             failpoint!("tool.after_effect");
             Done { call, end, untrusted }
         };
+        self.began.insert(begun, Instant::now());
         let handle = self.hands.running.spawn(task);
         self.hands.by_effect.insert(id, handle);
     }
@@ -106,6 +157,46 @@ impl Worker {
             trigger: self.works_for(),
             call: call.clone(),
         })
+    }
+
+    /// Logs what a running tool says: progress not too often, a ticket before
+    /// the tool goes on, a question as a row of the ledger.
+    pub(super) async fn hear_word(&mut self, call: CallId, word: Word) -> Result<(), Stop> {
+        match word {
+            Word::Progressed { fraction, message } => {
+                let now = Instant::now();
+                let last = self.hands.told.get(&call);
+                if last.is_some_and(|at| now.duration_since(*at) < PROGRESS) {
+                    return Ok(());
+                }
+                self.hands.told.insert(call.clone(), now);
+                let (preliminary, ticket) = (None, None);
+                self.tell(Input::Progressed { call, fraction, message, preliminary, ticket }).await
+            }
+            Word::Ticket { ticket, kept } => {
+                let (fraction, message, preliminary) = (None, None, None);
+                let ticket = Some(ticket);
+                self.tell(Input::Progressed { call, fraction, message, preliminary, ticket }).await?;
+                let _ = kept.send(());
+                Ok(())
+            }
+            Word::Asked { payload, reply } => {
+                // One question at a time: the next one gets a no.
+                if self.hands.questions.contains_key(&call) {
+                    return Ok(());
+                }
+                self.question(&call, payload).await?;
+                if self.run.call(&call).is_some_and(|call| call.asking.is_some()) {
+                    self.hands.questions.insert(call, reply);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers that came reach the calls that asked.
+    pub(super) fn pass_answers_on(&mut self) {
+        self.hands.pass_on(&self.run);
     }
 
     /// Logs how a tool ended, or what it asks for.

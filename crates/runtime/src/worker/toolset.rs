@@ -55,12 +55,23 @@ impl Worker {
     pub(super) async fn renew_tools(&mut self, agent: &LoadedAgent) -> Result<bool, Stop> {
         let picks = self.run.created().and_then(|c| c.picks.shown()).cloned();
         let above = agent.search_above();
-        if picks.is_none() && agent.config.mcp.is_none() && agent.tools.set.0.len() <= above {
+        let plugged = agent.config.plugins.as_ref().is_some_and(|plugins| !plugins.is_empty());
+        if picks.is_none() && agent.config.mcp.is_none() && !plugged && agent.tools.set.0.len() <= above {
             return Ok(true);
         }
         let mut wanted = agent.tools.set.clone();
         // What the request brought stays with the run.
-        wanted.0.extend(self.tools().map(|tools| brought(&tools.set)).unwrap_or_default());
+        let brought = self.tools().map(|tools| brought(&tools.set)).unwrap_or_default();
+        wanted.0.extend(
+            self.bring_plugins(agent)
+                .await?
+                .into_iter()
+                .filter(|t| agent.tools.set.find(t.name.as_str()).is_none()),
+        );
+        // Whoever shadows a gateway's tool reads what the model meant for it.
+        let free = |tool: &ToolSpec, wanted: &Toolset| wanted.find(tool.name.as_str()).is_none();
+        let brought: Vec<ToolSpec> = brought.into_iter().filter(|tool| free(tool, &wanted)).collect();
+        wanted.0.extend(brought);
         match self.bring_servers(agent).await? {
             Brought::Tools(tools) => {
                 // What the agent defines itself is never shadowed; a request cannot take

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod approvals;
+mod branches;
+mod chat;
 mod children;
 mod client_tools;
 mod endings;
@@ -12,7 +14,9 @@ mod models;
 mod outbox;
 mod picks;
 mod plans;
+mod postgres;
 mod prebuilt;
 mod recovery;
+mod turns;
 mod vendor;
 mod yard;

@@ -12,7 +12,8 @@ use toolyard_protocol::message::{Message, Part, Speaker};
 use toolyard_protocol::principal::{Actor, Principal, Role, Viewer};
 use toolyard_protocol::run::RunStatus;
 use toolyard_protocol::{
-    AgentName, ApiError, CallId, EntityId, KeyId, KeyKind, NodeId, RunId, SpaceId, TenantId, ToolOutcome,
+    AgentName, ApiError, BranchId, CallId, EntityId, KeyId, KeyKind, NodeId, RunId, SpaceId, TenantId,
+    ToolOutcome,
 };
 use toolyard_runtime::{
     Caller, Disposition, Fresh, PostMessage, Posted, ResultIn, Runtime, Settings, Submitted, Toolbox,
@@ -22,6 +23,15 @@ use toolyard_store::entities::{Entity, EntityKind};
 use toolyard_store::spaces::Space;
 use toolyard_store::waits::WaitRow;
 use toolyard_store::{Store, StoreError, agents, entities, log, messages, runs, spaces, waits};
+
+use crate::postgres;
+
+/// Where a story's data is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Base {
+    Sqlite,
+    Postgres,
+}
 
 pub(crate) struct Yard {
     pub(crate) rt: Arc<Runtime>,
@@ -117,9 +127,41 @@ impl Yard {
         Self::started(config, registry, settings()).await
     }
 
+    /// A vendor's wire format, on the database of the story.
+    pub(crate) async fn told(base: Base, mut config: Value, upstream: &Upstream) -> Self {
+        config["model"]["provider"] = json!("vendor");
+        let vendor = ProviderSettings {
+            name: "vendor".to_owned(),
+            kind: ProviderKind::OpenAi,
+            base_url: Some(upstream.base_url()),
+            api_key: None,
+        };
+        let door = toolyard_egress::Door::operator().unwrap();
+        let registry = Registry::bare(Providers::open(vec![vendor], &door).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let store = match base {
+            Base::Sqlite => open(folder.path()).await,
+            Base::Postgres => {
+                let url = toolyard_store::DatabaseUrl::new(postgres::database());
+                Arc::new(Store::open(&toolyard_store::Settings::Postgres { url }).await.unwrap())
+            }
+        };
+        Self::built(folder, store, config, registry, settings()).await
+    }
+
     async fn started(config: Value, registry: Registry, settings: Settings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path()).await;
+        Self::built(folder, store, config, registry, settings).await
+    }
+
+    async fn built(
+        folder: tempfile::TempDir,
+        store: Arc<Store>,
+        config: Value,
+        registry: Registry,
+        settings: Settings,
+    ) -> Self {
         let tenant = TenantId::default_tenant();
         let rt = Runtime::start(store.clone(), registry, Toolbox::default(), settings).await.unwrap();
         check_agent(&config).unwrap();
@@ -325,6 +367,7 @@ fn new_space(created_at: toolyard_protocol::Timestamp) -> Space {
         metadata: None,
         show_reasoning: false,
         last_pos: 0,
+        branch: BranchId::main(),
         created_at,
     }
 }

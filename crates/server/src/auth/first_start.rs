@@ -92,7 +92,7 @@ fn make(file: &Path) -> Result<KeyFile, KeyFileError> {
 }
 
 /// Nobody else may read it from the first byte on, and a crash leaves no half file.
-pub(super) fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write as _;
     let part = file.with_extension("new");
     let mut options = std::fs::OpenOptions::new();

@@ -20,7 +20,7 @@ use toolyard_store::entities::{self, Entity, EntityKind};
 use toolyard_store::keys::{self, Key};
 use toolyard_store::{Store, StoreError};
 
-pub(crate) use first_start::{KeyFileError, Made, ensure_keys, stored_secret};
+pub(crate) use first_start::{KeyFileError, Made, ensure_keys, stored_secret, write_private};
 pub(crate) use jwt::JwtCheck;
 pub(crate) use master_key::ensure_master_key;
 pub(crate) use operator::{OperatorKeys, new_key, new_signing_key};

@@ -7,6 +7,7 @@ mod doctor;
 pub(crate) mod extract;
 mod key;
 mod local;
+mod plugin;
 mod print;
 mod reach;
 mod run;
@@ -76,6 +77,9 @@ enum Command {
     /// Keys of tenants: create, list, revoke.
     #[command(subcommand)]
     Key(key::Key),
+    /// Plugins: keygen, sign, verify, trust, install, list, uninstall, revoke.
+    #[command(subcommand)]
+    Plugin(plugin::Plugin),
     /// Runs: list, show, cancel.
     #[command(subcommand)]
     Run(run::Run),
@@ -145,6 +149,7 @@ async fn obey(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Serve { .. } => Box::pin(serve::serve(config)).await?,
         Command::Agent(command) => agent::obey(command, &common, &config).await?,
         Command::Key(command) => key::obey(command, &common, &config).await?,
+        Command::Plugin(command) => plugin::obey(command, &common, &config).await?,
         Command::Run(command) => run::obey(command, &common, &config).await?,
         Command::Doctor => return doctor::obey(&common, &config).await,
         // Done before: the configuration above, the sandbox in `main`.

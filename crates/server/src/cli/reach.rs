@@ -65,7 +65,16 @@ fn is_locked(data: &Path) -> bool {
 
 impl Gateway {
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
+        self.post_text(path, body.to_string()).await
+    }
+
+    /// JSON that is text already, word for word.
+    pub(super) async fn post_text(&self, path: &str, body: String) -> Result<Value, CliError> {
         self.send(Verb::Post, &self.base.below(path), Some(body)).await
+    }
+
+    pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Value, CliError> {
+        self.send(Verb::Put, &self.base.below(path), Some(body.to_string())).await
     }
 
     /// Reads the first page of a list, or one thing.
@@ -79,13 +88,13 @@ impl Gateway {
         self.send(Verb::Delete, &target, None).await
     }
 
-    async fn send(&self, verb: Verb, target: &Target, body: Option<&Value>) -> Result<Value, CliError> {
+    async fn send(&self, verb: Verb, target: &Target, body: Option<String>) -> Result<Value, CliError> {
         let letter = Letter {
             verb,
             target,
             headers: &[Header::bearer(&self.key)],
             accept: "application/json",
-            body: body.map(|body| Bytes::from(body.to_string())),
+            body: body.map(Bytes::from),
             patience: PATIENCE,
         };
         let fault = |e: toolyard_egress::EgressError| {

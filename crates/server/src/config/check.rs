@@ -1,6 +1,7 @@
 //! Settings that are well written but cannot work, refused at the start.
 
 use toolyard_egress::{Opened, Target};
+use toolyard_protocol::manifest::FetchHost;
 use toolyard_protocol::{AgentName, SecretName, limits};
 
 use super::section::{AuthMode, Config, Mode, Smtp, SmtpTls};
@@ -37,6 +38,13 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         check_issuer(url)?;
     }
     Opened::parse(&config.allow_private_network).map_err(|why| bad("allow_private_network", why))?;
+    if !(1..=limits::PLUGIN_SIGNATURES).contains(&config.plugins.threshold) {
+        let most = limits::PLUGIN_SIGNATURES;
+        return Err(bad("plugins.threshold", format!("must be 1 to {most}")));
+    }
+    for host in config.plugins.fetch.iter().filter(|host| *host != "*") {
+        FetchHost::parse(host).map_err(|why| bad("plugins.fetch", why.to_string()))?;
+    }
     for name in &config.env.allow {
         SecretName::parse(name)
             .map_err(|_| bad("env.allow", format!("{name:?} is not the name of a variable")))?;
@@ -61,6 +69,9 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
                 format!("{origin:?} is not an origin such as https://app.example or http://localhost:*"),
             ));
         }
+    }
+    if let Some(url) = &config.public_url {
+        check_public_url(url)?;
     }
     AgentName::parse(&config.default_agent).map_err(|e| bad("default_agent", e.to_string()))?;
     let own = &config.limits;
@@ -99,6 +110,18 @@ fn check_smtp(smtp: &Smtp) -> Result<(), BadSetting> {
     let here = ["localhost", "127.0.0.1", "::1"].contains(&host.as_str());
     if smtp.tls == SmtpTls::None && !here {
         return Err(bad("smtp.tls", "\"none\" is for a mail server on this machine only"));
+    }
+    Ok(())
+}
+
+/// Codes of logins come to this address.
+fn check_public_url(url: &str) -> Result<(), BadSetting> {
+    let target = Target::parse(url).map_err(|e| bad("public_url", e.to_string()))?;
+    if target.origin() != url.trim_end_matches('/') {
+        return Err(bad("public_url", "must be an address without a path, as https://gateway.example"));
+    }
+    if target.origin().starts_with("http://") && !target.is_loopback() {
+        return Err(bad("public_url", "must start with https:// (http:// is for a loopback address only)"));
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ enum Form {
 /// A variable and the path of its key.
 const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_LISTEN", &["listen"], Form::Text),
+    ("TOOLYARD_PUBLIC_URL", &["public_url"], Form::Text),
     ("TOOLYARD_DATA", &["data"], Form::Text),
     ("TOOLYARD_DATABASE_URL", &["database_url"], Form::Text),
     ("TOOLYARD_AGENTS_DIR", &["agents_dir"], Form::Text),
@@ -43,6 +44,8 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_SMTP_PASSWORD", &["smtp", "password"], Form::Text),
     ("TOOLYARD_SMTP_FROM", &["smtp", "from"], Form::Text),
     ("TOOLYARD_PERMISSIONS_ASK_FROM", &["permissions", "ask_from"], Form::Text),
+    ("TOOLYARD_PLUGINS_THRESHOLD", &["plugins", "threshold"], Form::Number),
+    ("TOOLYARD_PLUGINS_FETCH", &["plugins", "fetch"], Form::List),
     ("TOOLYARD_CLIENT_TOOLS_ON_CONFLICT", &["client_tools", "on_conflict"], Form::Text),
     ("TOOLYARD_LIMITS_BODY_BYTES", &["limits", "body_bytes"], Form::Number),
     ("TOOLYARD_LIMITS_CONVERSATION_BODY_BYTES", &["limits", "conversation_body_bytes"], Form::Number),

@@ -19,6 +19,11 @@ pub(crate) struct Config {
     /// Address and port to listen on. Port 0 takes a free one.
     #[schemars(with = "String")]
     pub(crate) listen: SocketAddr,
+    /// The address that people's browsers know the gateway by, as
+    /// `https://gateway.example`. Logins at MCP servers come back to it.
+    /// Missing means `http://` and the address that it listens on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) public_url: Option<String>,
     /// Folder of the SQLite database, files and generated keys.
     pub(crate) data: PathBuf,
     /// `postgres://…` instead of SQLite in the data folder.
@@ -43,6 +48,7 @@ pub(crate) struct Config {
     pub(crate) env: Env,
     pub(crate) smtp: Smtp,
     pub(crate) permissions: Permissions,
+    pub(crate) plugins: PluginSection,
     pub(crate) client_tools: ClientTools,
     pub(crate) limits: Limits,
     pub(crate) knowledge: KnowledgeSection,
@@ -62,6 +68,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8787)),
+            public_url: None,
             data: PathBuf::from(".toolyard"),
             database_url: Hidden::default(),
             agents_dir: PathBuf::from("agents"),
@@ -76,6 +83,7 @@ impl Default for Config {
             env: Env::default(),
             smtp: Smtp::default(),
             permissions: Permissions::default(),
+            plugins: PluginSection::default(),
             client_tools: ClientTools::default(),
             limits: Limits::default(),
             knowledge: KnowledgeSection::default(),
@@ -231,6 +239,23 @@ pub(crate) struct ClientTools {
     /// refuses the request, `prefix` offers it as `client_<name>`. An agent's
     /// `clientTools.onConflict` wins.
     pub(crate) on_conflict: OnConflict,
+}
+
+/// Plugins that tenants install.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PluginSection {
+    /// Distinct curators that must have signed a plugin.
+    pub(crate) threshold: usize,
+    /// Hosts that plugins may reach with `fetch`, of those that they ask for,
+    /// as `host` or `host:port`. `*` means whatever they ask for.
+    pub(crate) fetch: Vec<String>,
+}
+
+impl Default for PluginSection {
+    fn default() -> Self {
+        Self { threshold: 1, fetch: Vec::new() }
+    }
 }
 
 /// What one request, one key and the gateway may take.

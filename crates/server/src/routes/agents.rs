@@ -132,7 +132,7 @@ pub(super) async fn get(call: Call) -> Result<Response, Refusal> {
     answer::json(200, &OneAgent { agent: view(agent, config) })
 }
 
-async fn find(
+pub(super) async fn find(
     tx: &mut toolyard_store::Tx<'_>,
     tenant: &toolyard_protocol::TenantId,
     text: &str,

@@ -33,7 +33,7 @@ pub(super) fn gone(existed: bool, what: &str) -> Result<Response, Refusal> {
 }
 
 /// A label that people read: not empty, not long, no control characters.
-pub(super) fn label(field: &str, text: Option<String>) -> Result<Option<String>, Refusal> {
+pub(crate) fn label(field: &str, text: Option<String>) -> Result<Option<String>, Refusal> {
     let Some(text) = text else { return Ok(None) };
     let most = limits::LABEL_CHARS;
     if text.chars().count() > most {
@@ -61,7 +61,7 @@ pub(super) fn words(field: &str, text: &str, most: usize) -> Result<String, Refu
 }
 
 /// One more would be too many.
-pub(super) fn too_many(what: &str, most: usize) -> Refusal {
+pub(crate) fn too_many(what: &str, most: usize) -> Refusal {
     ApiError::limit(ErrorCode::LimitExceeded, most as u64, format!("The limit is {most} {what}")).into()
 }
 

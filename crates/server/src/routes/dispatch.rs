@@ -37,13 +37,12 @@ pub(super) async fn dispatch(
             }
             return handler(app).await;
         }
+        Handler::Visited(handler) => return handler(app, read_query(request.uri())?).await,
         Handler::Keyed(handler) => handler,
     };
     let (mut parts, payload) = request.into_parts();
     let params = path_params(&mut parts).await?;
-    let query = Query::<HashMap<String, String>>::try_from_uri(&parts.uri)
-        .map_err(|_| Refusal::bad_request("The query cannot be read"))?
-        .0;
+    let query = read_query(&parts.uri)?;
     let (principal, signed) = caller(route, &app, &parts.headers, &params, &query).await?;
     app.rates.take(&principal)?;
     let sight = match route.access {
@@ -81,6 +80,11 @@ fn most(kind: BodyKind, limits: &Limits) -> usize {
         BodyKind::Results => limits.result_body_bytes,
         BodyKind::File => limits.file_bytes,
     }
+}
+
+fn read_query(uri: &axum::http::Uri) -> Result<HashMap<String, String>, Refusal> {
+    let read = Query::<HashMap<String, String>>::try_from_uri(uri);
+    Ok(read.map_err(|_| Refusal::bad_request("The query cannot be read"))?.0)
 }
 
 async fn path_params(parts: &mut Parts) -> Result<HashMap<String, String>, Refusal> {

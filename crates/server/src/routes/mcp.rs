@@ -30,7 +30,8 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
 /// server again, or tries one that failed at once.
 pub(super) async fn refresh(call: Call) -> Result<Response, Refusal> {
     let name = call.params.get("server").map(String::as_str).unwrap_or_default();
-    let settings = call.app.mcp.operator.iter().find(|settings| settings.name.as_str() == name);
+    let mut known = call.app.mcp.operator.iter().filter(|settings| settings.tenants.has(call.tenant()));
+    let settings = known.find(|settings| settings.name.as_str() == name);
     let settings = settings.ok_or_else(|| Refusal::not_found("MCP server"))?;
     let owner = Owner { tenant: call.tenant().clone(), entity: None };
     call.app.mcp.host.refresh(&owner, settings);

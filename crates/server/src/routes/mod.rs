@@ -2,7 +2,7 @@
 //! OpenAPI document and the access tests are made from it.
 
 mod agents;
-mod answer;
+pub(crate) mod answer;
 mod audit;
 pub(crate) mod call;
 mod clients;
@@ -16,6 +16,7 @@ mod inbox;
 mod kept;
 mod keys;
 mod knowledge;
+mod logins;
 mod mcp;
 mod members;
 mod memories;
@@ -26,6 +27,7 @@ mod ops;
 mod own;
 mod page;
 mod plans;
+mod plugins;
 mod results;
 mod route;
 pub(crate) mod router;

@@ -126,6 +126,7 @@ async fn submit(
             status: match submitted {
                 Submitted::Accepted => "accepted",
                 Submitted::Repeated => "repeated",
+                Submitted::Late => "late",
             },
         })
         .collect();

@@ -1,5 +1,6 @@
 //! One route as data: what it takes, what it gives, who may call it.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -61,6 +62,8 @@ type Answered = BoxFuture<'static, Result<Response, Refusal>>;
 #[derive(Clone)]
 pub(crate) enum Handler {
     Open(Arc<dyn Fn(Arc<App>) -> Answered + Send + Sync>),
+    /// Needs no key either, and reads the query.
+    Visited(Arc<dyn Fn(Arc<App>, HashMap<String, String>) -> Answered + Send + Sync>),
     Keyed(Arc<dyn Fn(Call) -> Answered + Send + Sync>),
 }
 
@@ -94,6 +97,16 @@ impl Route {
         R: Future<Output = Result<Response, Refusal>> + Send + 'static,
     {
         let handler = Handler::Open(Arc::new(move |app| Box::pin(handler(app))));
+        Self::new(Method::GET, path, Access::Open, summary, handler)
+    }
+
+    /// A route that needs no key and gets the query.
+    pub(crate) fn visited<F, R>(path: &'static str, summary: &'static str, handler: F) -> Self
+    where
+        F: Fn(Arc<App>, HashMap<String, String>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Response, Refusal>> + Send + 'static,
+    {
+        let handler = Handler::Visited(Arc::new(move |app, query| Box::pin(handler(app, query))));
         Self::new(Method::GET, path, Access::Open, summary, handler)
     }
 

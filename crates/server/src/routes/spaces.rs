@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_protocol::run::RunStatus;
-use toolyard_protocol::{ErrorCode, KeyKind, SpaceId, Timestamp};
+use toolyard_protocol::{BranchId, ErrorCode, KeyKind, SpaceId, Timestamp};
 use toolyard_store::spaces::{self, Space};
 use toolyard_store::{StoreError, audit, runs};
 
@@ -99,6 +99,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 metadata,
                 show_reasoning: new.show_agent_reasoning,
                 last_pos: 0,
+                branch: BranchId::main(),
                 created_at: tx.now().await?,
             };
             spaces::insert(tx, &tenant, &space).await?;

@@ -5,8 +5,8 @@ use axum::http::Method;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, clients, entities, files, grants, kept, keys, mcp, members, messages, models, ops,
-    results, runs, secrets, selection, spaces, waits, webhooks,
+    agents, audit, clients, entities, files, grants, kept, keys, logins, mcp, members, messages, models, ops,
+    plugins, results, runs, secrets, selection, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -22,6 +22,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(outside_routes());
     table.extend(file_and_client_routes());
     table.extend(kept::routes());
+    table.extend(plugins::routes());
     table
 }
 
@@ -49,7 +50,7 @@ where
     Route::keyed(Method::PATCH, path, access, summary, handler)
 }
 
-fn put<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+pub(super) fn put<F, R>(path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
 where
     F: Fn(super::call::Call) -> R + Send + Sync + 'static,
     R: Future<Output = Result<axum::response::Response, crate::http::Refusal>> + Send + 'static,
@@ -286,6 +287,11 @@ fn permission_routes() -> Vec<Route> {
     ]
 }
 
+const LOGIN: &[(&str, &str)] = &[
+    ("agentId", "The agent whose server it is, by id or name. Missing means the operator's."),
+    ("entityId", "Whose login (secret key)."),
+];
+
 fn outside_routes() -> Vec<Route> {
     vec![
         get("/api/mcp/servers", Access::Secret, "See how the MCP servers are", mcp::list)
@@ -297,6 +303,27 @@ fn outside_routes() -> Vec<Route> {
             mcp::refresh,
         )
         .gives::<mcp::ServerList>(200),
+        post("/api/mcp/servers/{server}/login", Access::Either, "Log in at an MCP server", logins::begin)
+            .takes::<logins::NewLogin>(BodyKind::Json)
+            .gives::<logins::LoginBegun>(200),
+        get(
+            "/api/mcp/servers/{server}/login",
+            Access::Either,
+            "See whether a user is logged in",
+            logins::get,
+        )
+        .asks(LOGIN)
+        .gives::<logins::LoginView>(200),
+        delete("/api/mcp/servers/{server}/login", Access::Either, "Log out at an MCP server", logins::end)
+            .asks(LOGIN),
+        Route::visited("/api/mcp/callback", "Where a login at an MCP server comes back to", logins::callback)
+            .asks(&[
+                ("state", "Which login."),
+                ("code", "What the server gave for it."),
+                ("iss", "Who gave it."),
+                ("error", "Why there is none."),
+            ])
+            .media("text/html"),
         put("/api/secrets/{secret}", Access::Secret, "Keep a secret, or another value of it", secrets::put)
             .takes::<secrets::PutSecret>(BodyKind::Json)
             .gives::<secrets::SecretPut>(200),

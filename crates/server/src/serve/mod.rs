@@ -7,7 +7,7 @@ mod agents_dir;
 mod banner;
 mod logging;
 mod node;
-mod outside;
+pub(crate) mod outside;
 pub(crate) mod presence;
 mod providers;
 mod signals;
@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolyard_egress::Door;
 use toolyard_plugins::sandbox::{Sandbox, Settings as SandboxSettings};
-use toolyard_runtime::{Pictures, Registry, Runtime, Secrets, Tasks, Toolbox};
+use toolyard_runtime::{Pictures, Plugins, Registry, Runtime, Secrets, Tasks, Toolbox};
 use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
 
 use crate::app::{App, Meter};
@@ -121,14 +121,18 @@ async fn assemble(
     warn_of_closed_secrets(&store, sealer.key_id()).await?;
     let secrets = Secrets::new(store.clone(), sealer.clone(), &config.env.allow);
     let guarded = outside::guarded(&config)?;
-    let delivery = outside::delivery(&config, guarded.clone(), sealer)?;
+    let delivery = outside::delivery(&config, guarded.clone(), sealer.clone())?;
+    let public_url = public_url(&config, bound);
     let mut toolbox = Toolbox::default().with_requests(guarded.clone(), secrets.clone());
     // Its processes start with the first call that needs one.
     toolbox.sandbox = Some(Sandbox::new(SandboxSettings::this_program()));
     toolbox.pictures = Some(Pictures { providers: registry.providers().clone(), store: store.clone() });
     let door = Door::operator().map_err(|e| ServeError::Door(e.causes()))?;
-    let mcp = outside::mcp(&config, &door, &guarded, &secrets, &store)?;
+    let logins = outside::logins(&public_url, sealer, &store);
+    let mcp = outside::mcp(&config, &door, &guarded, &secrets, &store, logins)?;
     toolbox.mcp = Some(mcp.clone());
+    let plugins = outside::plugin_rules(&config);
+    toolbox.plugins = Some(Plugins { store: store.clone(), rules: plugins.clone(), door: guarded.clone() });
     let runtime = Runtime::start(store.clone(), registry, toolbox, settings).await?;
     runtime.deliver_parcels(delivery);
     let jwt = JwtCheck::new(&config, made.jwt.expose(), &door).map_err(|e| ServeError::Door(e.causes()))?;
@@ -140,6 +144,8 @@ async fn assemble(
         secrets,
         guarded,
         mcp,
+        public_url,
+        plugins,
         signer: UrlSigner::new(made.jwt.expose()),
         rates: Rates::new(&config.limits),
         sites: Sites::new(&config.origins(), bound),
@@ -148,6 +154,21 @@ async fn assemble(
         shutdown: CancellationToken::new(),
         config,
     }))
+}
+
+/// The address that people's browsers know the gateway by.
+fn public_url(config: &Config, bound: SocketAddr) -> String {
+    let said = config.public_url.as_deref().map(|url| url.trim_end_matches('/').to_owned());
+    said.unwrap_or_else(|| {
+        // Behind every address of the machine there is its own.
+        let ip = if bound.ip().is_unspecified() { [127, 0, 0, 1].into() } else { bound.ip() };
+        format!("http://{}", SocketAddr::new(ip, bound.port()))
+    })
+}
+
+/// Where logins at MCP servers come back to.
+pub(crate) fn mcp_callback(public_url: &str) -> String {
+    format!("{public_url}/api/mcp/callback")
 }
 
 /// A lost or another node's master key is better told now than by a tool.

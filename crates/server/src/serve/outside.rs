@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 use toolyard_egress::{Door, MailServer, MailTls, Mailer, Opened};
-use toolyard_mcp::{Doors, Host, Owner, Sharing};
+use toolyard_mcp::{Doors, Host, Logins, Owner, Sharing};
+use toolyard_plugins::bundle::Policy;
 use toolyard_protocol::TenantId;
-use toolyard_runtime::{Delivery, McpTools, Retry, Sealer, Secrets};
+use toolyard_protocol::manifest::FetchHost;
+use toolyard_runtime::{
+    DatabaseTokens, Delivery, FetchRule, McpTools, PluginRules, Retry, Sealer, Secrets,
+};
 use toolyard_schema::Schemas;
 use toolyard_store::Store;
 
 use super::ServeError;
-use crate::config::{Config, Smtp, SmtpTls, mcp_servers};
+use crate::config::{Config, Mode, Smtp, SmtpTls, mcp_servers};
 
 /// The door for every address that is not the operator's.
 pub(super) fn guarded(config: &Config) -> Result<Door, ServeError> {
@@ -41,6 +45,15 @@ fn mailer(host: &str, smtp: &Smtp) -> Result<Mailer, ServeError> {
     Mailer::new(&server).map_err(|e| ServeError::Mail(e.to_string()))
 }
 
+/// How users log in at MCP servers. What they get is kept closed in the database.
+pub(super) fn logins(public_url: &str, sealer: Arc<Sealer>, store: &Arc<Store>) -> Logins {
+    Logins {
+        store: Arc::new(DatabaseTokens::new(store.clone(), sealer)),
+        redirect_uri: super::mcp_callback(public_url),
+        client_metadata_url: None,
+    }
+}
+
 /// The MCP servers. The operator's shared ones start now, without being waited for.
 pub(super) fn mcp(
     config: &Config,
@@ -48,12 +61,28 @@ pub(super) fn mcp(
     guarded: &Door,
     secrets: &Secrets,
     store: &Arc<Store>,
+    logins: Logins,
 ) -> Result<McpTools, ServeError> {
     let servers = mcp_servers(config, &|name| std::env::var(name).ok()).map_err(ServeError::Config)?;
     let doors = Doors { operator: operator.clone(), guarded: guarded.clone() };
-    let host = Host::new(doors, Schemas::new(), None);
+    let host = Host::new(doors, Schemas::new(), Some(logins));
     let nobody = Owner { tenant: TenantId::default_tenant(), entity: None };
     let shared: Vec<_> = servers.iter().filter(|s| s.sharing == Sharing::Shared).cloned().collect();
     host.start(&nobody, &shared);
     Ok(McpTools { host, operator: servers.into(), secrets: secrets.clone(), store: store.clone() })
+}
+
+/// How strict this gateway is with plugins.
+pub(crate) fn plugin_rules(config: &Config) -> PluginRules {
+    let any = config.plugins.fetch.iter().any(|host| host == "*");
+    // The configuration was checked: what is no host is none here.
+    let hosts = config.plugins.fetch.iter().filter_map(|host| FetchHost::parse(host).ok());
+    PluginRules {
+        policy: match config.mode {
+            Mode::Development => Policy::Development,
+            Mode::Production => Policy::Production,
+        },
+        threshold: config.plugins.threshold,
+        fetch: if any { FetchRule::Any } else { FetchRule::Hosts(hosts.collect()) },
+    }
 }

@@ -16,12 +16,17 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use toolyard_dialects::telling::Telling;
+use toolyard_protocol::{RunId, SpaceId, Viewer};
+use toolyard_runtime::Tasks;
 
 pub(crate) use cursor::cursor;
 pub(crate) use source::Source;
 
 use crate::http::meter;
 use crate::routes::call::Call;
+use outlet::Inlet;
 use reader::Reader;
 
 /// Frames and bytes that wait for a client to read them. When either is full,
@@ -37,13 +42,39 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(crate) async fn open(call: Call, source: Source, from: i64) -> Response {
     let (send, mut frames) = outlet::channel(BACKLOG, BACKLOG_BYTES);
     let tasks = call.app.tasks.clone();
+    spawn(&tasks, Reader::new(call, source, from, send));
+    let first = frames.next().await;
+    let mut response = body(first, frames);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response
+}
+
+/// Answers a request with a run, in the words of a dialect. What a client of
+/// that dialect looks for in the head is the caller's to add.
+#[allow(dead_code, reason = "the routes of the dialects come with them")]
+pub(crate) fn tell(
+    call: Call,
+    viewer: Viewer,
+    run: RunId,
+    space: Option<SpaceId>,
+    telling: Box<dyn Telling>,
+) -> Response {
+    let (send, frames) = outlet::channel(BACKLOG, BACKLOG_BYTES);
+    let tasks = call.app.tasks.clone();
+    let source = Source::Run { run, space };
+    spawn(&tasks, Reader::telling(call, viewer, source, send, telling));
+    body(None, frames)
+}
+
+fn spawn(tasks: &Tasks, reader: Reader) {
     let counted = meter::Reader::enter();
-    let reader = Reader::new(call, source, from, send);
     tasks.spawn("stream", async move {
         reader.run().await;
         drop(counted);
     });
-    let first = frames.next().await;
+}
+
+fn body(first: Option<Bytes>, frames: Inlet) -> Response {
     let body = futures::stream::unfold((first, frames), |(first, mut frames)| async move {
         let bytes = match first {
             Some(bytes) => bytes,
@@ -53,7 +84,6 @@ pub(crate) async fn open(call: Call, source: Source, from: i64) -> Response {
     });
     let mut response = Body::from_stream(body).into_response();
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response

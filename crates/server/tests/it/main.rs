@@ -22,6 +22,7 @@ mod jwks;
 mod kept;
 mod keys;
 mod life;
+mod logins;
 mod mcp;
 mod models;
 mod nodes;

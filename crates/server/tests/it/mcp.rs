@@ -16,7 +16,7 @@ struct Far {
 }
 
 /// The Python behind `python3`, which may be a script that wants variables.
-fn python() -> String {
+pub(crate) fn python() -> String {
     let out =
         std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     String::from_utf8(out.expect("python3 is needed for the far side").stdout).unwrap().trim().to_owned()
@@ -109,7 +109,7 @@ impl Far {
     }
 }
 
-fn named(events: &[SseEvent], name: &str) -> Option<Value> {
+pub(crate) fn named(events: &[SseEvent], name: &str) -> Option<Value> {
     events.iter().find(|event| event.event.as_deref() == Some(name)).map(data)
 }
 
@@ -180,6 +180,89 @@ async fn g4_a_servers_question_waits_on_disk_over_a_kill_of_the_gateway() {
     let output = named(&events, "tool-output-available").unwrap_or_else(|| panic!("{events:?}"));
     assert!(output["output"].as_str().unwrap().contains("blue"), "{output}");
     assert_eq!(far.executed("ask"), 2, "the question, and the answer");
+}
+
+/// What a server says of its progress is in the log, and only a backend or an
+/// open tool's reader sees its words.
+#[tokio::test]
+async fn g4_progress_of_an_mcp_call_is_told() {
+    let far = Far::new(json!([{"name": "old"}]), json!({})).await;
+    let run = far.say("call mcp_old_steps {\"steps\": 3, \"pause\": 0.01}").await;
+    let events = far.finish(&run).await;
+    let progress = named(&events, "tool.progress").unwrap_or_else(|| panic!("{events:?}"));
+    assert_eq!(progress["message"], "step 1", "{progress}");
+    assert!((progress["fraction"].as_f64().unwrap() - 1.0 / 3.0).abs() < 0.01, "{progress}");
+    assert!(named(&events, "tool-output-available").is_some());
+    let seen = fine(far.gateway.user("ann", Method::GET, &format!("/api/runs/{run}/events"))).await;
+    assert!(seen.to_string().contains("tool.progress") && !seen.to_string().contains("step 1"), "{seen}");
+}
+
+/// A task of a server works on while the gateway is dead: its end is found, and
+/// the tool is called once.
+#[tokio::test]
+async fn g4_a_servers_task_is_followed_over_a_kill_of_the_gateway() {
+    let far = Far::new(json!([{"name": "new"}]), json!({})).await;
+    let run = far.say("call mcp_new_task_held {}").await;
+    let kept = || async {
+        let events = far.gateway.get(&format!("/api/runs/{run}/events")).await;
+        events.to_string().contains("tool.progress")
+    };
+    eventually("the ticket is kept", kept).await;
+    let events = far.gateway.get(&format!("/api/runs/{run}/events")).await;
+    assert!(!events.to_string().contains("taskId"), "{events}");
+    let Far { gateway, space } = far;
+    let folder = gateway.kill();
+    std::fs::write(folder.path().join("far-log.go"), "").unwrap();
+    let far = Far { gateway: start(folder).await, space };
+    let events = far.finish(&run).await;
+    let output = named(&events, "tool-output-available").unwrap_or_else(|| panic!("{events:?}"));
+    assert_eq!(output["output"], "held to the end");
+    assert_eq!(far.executed("task_held"), 1);
+}
+
+/// A server of the older era asks in the middle of its call: the question is a
+/// wait like any other, and the call goes on with the answer.
+#[tokio::test]
+async fn g4_an_older_servers_question_is_a_wait_while_its_call_is_in_flight() {
+    let far = Far::new(json!([{"name": "old"}]), json!({})).await;
+    for (answer, heard) in
+        [(json!({"value": {"colour": "blue"}}), "blue"), (json!({"value": {"action": "decline"}}), "decline")]
+    {
+        let run = far.say("call mcp_old_elicit {}").await;
+        let wait = far.wait_of(&run).await;
+        assert_eq!(wait["kind"], "input", "{wait}");
+        assert!(wait.to_string().contains("Which colour?"), "{wait}");
+        far.answer(&wait, answer).await;
+        let events = far.finish(&run).await;
+        let output = named(&events, "tool-output-available").unwrap_or_else(|| panic!("{events:?}"));
+        assert!(output["output"].as_str().unwrap().contains(heard), "{output}");
+    }
+    assert_eq!(far.executed("elicit"), 2);
+    // A no ends the call, and so does a cancel of the run; nothing stays open.
+    let run = far.say("call mcp_old_elicit {}").await;
+    far.answer(&far.wait_of(&run).await, json!({"decision": "deny"})).await;
+    assert!(named(&far.finish(&run).await, "tool-error").is_some());
+    let run = far.say("call mcp_old_elicit {}").await;
+    far.wait_of(&run).await;
+    far.gateway.post(&format!("/api/runs/{run}/cancel"), json!({})).await;
+    assert!(named(&far.finish(&run).await, "run.canceled").is_some());
+    assert_eq!(far.gateway.get("/api/waits").await["waits"], json!([]));
+}
+
+/// The node that held the question dies: nobody knows what came of the call.
+#[tokio::test]
+async fn g4_an_older_servers_question_is_uncertain_once_its_node_is_dead() {
+    let far = Far::new(json!([{"name": "old"}]), json!({})).await;
+    let run = far.say("call mcp_old_elicit {}").await;
+    let wait = far.wait_of(&run).await;
+    let Far { gateway, space } = far;
+    let far = Far { gateway: start(gateway.kill()).await, space };
+    let events = far.finish(&run).await;
+    assert_eq!(named(&events, "tool-error").unwrap()["outcome"], "uncertain", "{events:?}");
+    let path = format!("/api/waits/{}/answer", wait["id"].as_str().unwrap());
+    let late = far.gateway.user("ann", Method::POST, &path).json(&json!({"value": {"colour": "red"}}));
+    assert_eq!(ask(late).await.0, 409);
+    assert_eq!(far.executed("elicit"), 1);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use toolyard_protocol::{RunId, SpaceId, TenantId};
 
 use crate::error::{OpenError, StoreError};
 use crate::feed::Feed;
-use crate::tx::{Touched, Tx, args};
+use crate::tx::{CallNews, Touched, Tx, args};
 
 const CHANNEL: &str = "toolyard";
 const LOCK_TIMEOUT: &str = "3s";
@@ -116,12 +116,13 @@ impl Postgres {
 /// News never carries truth, only where to look for it.
 async fn notify(tx: &mut Tx<'_>, news: &Touched) -> Result<(), StoreError> {
     let text = format!(
-        "{} {} {} {} {}",
+        "{} {} {} {} {} {}",
         news.tenant,
         news.run.as_ref().map_or("-", RunId::as_str),
         news.seq,
         news.space.as_ref().map_or("-", SpaceId::as_str),
         news.replied.map_or(-1, i64::from),
+        news.calls.digit(),
     );
     tx.one("SELECT pg_notify('toolyard', $1) IS NULL", args![&text], |_| Ok(())).await?;
     Ok(())
@@ -136,6 +137,8 @@ fn read_news(text: &str) -> Option<Touched> {
         seq: word()?.parse().ok()?,
         space: SpaceId::parse(word()?).ok().filter(|s| s.as_str() != "-"),
         replied: u32::try_from(word()?.parse::<i64>().ok()?).ok(),
+        // A node of an older release says nothing here: look.
+        calls: CallNews::from_digit(word().and_then(|w| w.parse().ok()).unwrap_or(3)),
         commit: None,
     })
 }

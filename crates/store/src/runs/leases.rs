@@ -107,6 +107,23 @@ pub async fn park(
     Ok(changed > 0)
 }
 
+/// Takes a run from whoever works on it, so that what follows in this
+/// transaction is its new owner's. Answers the epoch.
+pub async fn seize(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    owner: &Owner,
+) -> Result<Option<i64>, StoreError> {
+    let now = tx.now().await?;
+    tx.one(
+        "UPDATE runs SET owner = $1, epoch = epoch + 1, wake_at = NULL, updated_at = $2 WHERE tenant = $3 AND id = $4 AND live = 1 RETURNING epoch",
+        args![&owner.token(), now, tenant.as_str(), run.as_str()],
+        |r| r.int(0),
+    )
+    .await
+}
+
 /// Why a run is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GaveUp {

@@ -3,6 +3,7 @@
 use serde_json::json;
 use toolyard_protocol::{
     ClientId, EntityId, FileId, GrantId, Hash, KeyId, KeyKind, SecretName, TenantId, Timestamp, WebhookId,
+    limits,
 };
 use toolyard_store::blobs::{self, FileRow};
 use toolyard_store::clients::{self, Client};
@@ -11,7 +12,7 @@ use toolyard_store::keys::{self, Key};
 use toolyard_store::outbox::{self, Parcel};
 use toolyard_store::secrets::{self, Sealed};
 use toolyard_store::webhooks::{self, Attempt, Fact, Wanted, Webhook};
-use toolyard_store::{StoreError, audit};
+use toolyard_store::{StoreError, audit, mcp_logins, mcp_records};
 
 use crate::cast;
 use crate::home::{Home, START_MS, tx};
@@ -247,6 +248,89 @@ pub(crate) async fn a_parcel_of_a_failed_transaction_is_never_taken(home: &Home)
         outbox::take(tx, now, 10).await
     });
     assert_eq!(taken, []);
+}
+
+/// X18: what a user holds at a server is that user's, and goes with the user.
+pub(crate) async fn x18_a_users_records_are_theirs_and_one_node_renews_them(home: &Home) {
+    let place = |tenant: TenantId, entity: &str| mcp_records::Place {
+        tenant,
+        entity: EntityId::parse(entity).unwrap(),
+        server: "s".to_owned(),
+    };
+    let (ann, bob) = (place(cast::tenant(), "ent_ann"), place(cast::tenant(), "ent_bob"));
+    let foreign = place(cast::other_tenant(), "ent_ann");
+    let sealed = |text: &str| Sealed { bytes: text.as_bytes().to_vec(), key_id: "k1".to_owned() };
+    let put = async |value: &str, ms: Option<u64>| {
+        let (ann, sealed) = (ann.clone(), sealed(value));
+        tx!(home, write, [ann, sealed, ms], |tx| {
+            let expires = match ms {
+                Some(ms) => Some(tx.now().await?.plus_millis(ms)),
+                None => None,
+            };
+            mcp_records::put(tx, &ann, "tokens", &sealed, expires).await
+        });
+    };
+    let get = async |place: &mcp_records::Place| {
+        tx!(home, read, [place], |tx| mcp_records::get(tx, &place, "tokens").await)
+    };
+    put("one", None).await;
+    put("two", None).await;
+    assert_eq!(get(&ann).await, Some(sealed("two")));
+    assert_eq!((get(&bob).await, get(&foreign).await), (None, None));
+    put("old", Some(0)).await;
+    assert_eq!(get(&ann).await, None, "it has expired");
+    put("three", None).await;
+    // One holder at a time; a lease that is over is no lease.
+    let lock = async |who: &'static str, ms: u64| {
+        tx!(home, write, [ann], |tx| mcp_records::lock(tx, &ann, who, ms).await)
+    };
+    assert_eq!((lock("a", 60_000).await, lock("b", 60_000).await), (true, false));
+    tx!(home, write, [ann], |tx| mcp_records::unlock(tx, &ann, "b").await);
+    assert!(!lock("b", 60_000).await, "another's lock stays");
+    tx!(home, write, [ann], |tx| mcp_records::unlock(tx, &ann, "a").await);
+    assert_eq!((lock("b", 0).await, lock("a", 60_000).await), (true, true));
+    tx!(home, write, [ann], |tx| toolyard_store::entities::delete(tx, &ann.tenant, &ann.entity).await);
+    assert_eq!(get(&ann).await, None, "it went with its user");
+}
+
+/// X18: a login that has begun is found once, while it is young.
+pub(crate) async fn x18_a_login_is_taken_once(home: &Home) {
+    let login = |expires_at| mcp_logins::Login {
+        tenant: cast::tenant(),
+        entity: EntityId::parse("ent_ann").unwrap(),
+        server: "{}".to_owned(),
+        expires_at,
+    };
+    let state = |text: &str| Hash::of(text.as_bytes());
+    let begin = async |text: &str, ms: u64| {
+        let state = state(text);
+        tx!(home, write, [state], |tx| {
+            let login = login(tx.now().await?.plus_millis(ms));
+            mcp_logins::insert(tx, &state, &login).await
+        });
+    };
+    let take = async |text: &str| {
+        let state = state(text);
+        tx!(home, write, [state], |tx| mcp_logins::take(tx, &state).await).is_some()
+    };
+    begin("young", 60_000).await;
+    begin("old", 0).await;
+    let (young, old) = (state("young"), state("old"));
+    let open = tx!(home, read, [young, old], |tx| Ok((
+        mcp_logins::is_open(tx, &young).await?,
+        mcp_logins::is_open(tx, &old).await?
+    )));
+    assert_eq!(open, (true, false));
+    assert_eq!((take("young").await, take("young").await, take("old").await), (true, false, false));
+    // Nobody fills the table: the oldest of one user give way.
+    for n in 0..limits::MCP_LOGINS + 2 {
+        begin(&format!("n{n}"), 60_000 + n as u64).await;
+    }
+    let mut kept = 0;
+    for n in 0..limits::MCP_LOGINS + 2 {
+        kept += usize::from(take(&format!("n{n}")).await);
+    }
+    assert_eq!(kept, limits::MCP_LOGINS);
 }
 
 pub(crate) async fn a_secret_is_replaced_listed_without_its_value_and_removed(home: &Home) {

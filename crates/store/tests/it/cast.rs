@@ -55,6 +55,7 @@ pub(crate) fn space(id: &SpaceId) -> Space {
         metadata: Some(json!({ "colour": "blue" })),
         show_reasoning: true,
         last_pos: 0,
+        branch: BranchId::main(),
         created_at: Timestamp::from_millis(START_MS),
     }
 }
@@ -191,6 +192,7 @@ pub(crate) fn asked(call: &CallId, round: u32) -> Event {
         payload: Guarded::Shown(json!({ "path": "a.txt" })),
         fingerprint: Guarded::Hidden,
         state: Guarded::Hidden,
+        held: false,
     }
     .into()
 }
@@ -203,6 +205,7 @@ pub(crate) fn answered(call: &CallId, round: u32) -> Event {
         visibility: Visibility::Private,
         decision: Decision::Allow,
         edited: Guarded::Hidden,
+        recount: false,
         by: Guarded::Shown(Actor::Gateway {}),
     }
     .into()

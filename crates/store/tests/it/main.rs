@@ -5,6 +5,7 @@
 mod agents;
 mod appends;
 mod belongings;
+mod branches;
 mod cast;
 mod claims;
 mod conversation;
@@ -138,6 +139,13 @@ stories! {
         conversation::a_revised_message_keeps_its_place,
         conversation::pages_go_up_from_a_position_and_down_from_one,
         conversation::history_is_one_branch_up_to_a_position,
+        branches::a_branch_has_what_its_parents_have_up_to_the_fork,
+        branches::a_fork_before_a_fork_leaves_the_line_short,
+        branches::a_summary_holds_for_the_branches_that_come_after_it,
+        branches::a_thread_is_found_by_its_owner_and_name_alone,
+        branches::a_message_is_found_by_either_of_its_names,
+        branches::a_seized_run_is_its_new_owners_alone,
+        branches::a_deleted_space_takes_its_branches_and_names,
         conversation::spaces_are_listed_newest_first_and_by_member,
         conversation::a_space_changes_only_what_people_may_change,
         conversation::members_join_change_role_and_leave,
@@ -160,6 +168,8 @@ stories! {
         belongings::blobs_are_kept_once_and_come_back_whole,
         belongings::a_file_reads_back_as_it_was_stored,
         belongings::a_secret_is_replaced_listed_without_its_value_and_removed,
+        belongings::x18_a_users_records_are_theirs_and_one_node_renews_them,
+        belongings::x18_a_login_is_taken_once,
         belongings::a_fact_makes_one_parcel_for_each_webhook_that_wants_it,
         belongings::audit_lines_are_listed_newest_first_in_pages,
         belongings::a_parcel_comes_back_until_it_is_delivered,

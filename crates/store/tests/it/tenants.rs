@@ -49,6 +49,7 @@ async fn seen(
         ("messages::page", messages::page(tx, t, &world.space, None, None, 100).await?.len()),
         ("messages::page after", messages::page(tx, t, &world.space, Some(0), None, 100).await?.len()),
         ("messages::history", messages::history(tx, t, &world.space, &main, 0, 100).await?.len()),
+        ("messages::of_branch", messages::of_branch(tx, t, &world.space, &main).await?.len()),
         ("runs::get", one(runs::get(tx, t, run).await?.is_some())),
         ("runs::lock", one(runs::lock(tx, t, run).await?.is_some())),
         ("runs::lock_live", one(runs::lock_live(tx, t, &world.space, agent_entity).await?.is_some())),

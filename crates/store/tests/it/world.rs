@@ -254,6 +254,8 @@ pub(crate) async fn census(home: &Home) -> Vec<(&'static str, i64)> {
         "spaces",
         "members",
         "messages",
+        "branches",
+        "message_names",
         "agents",
         "agent_versions",
         "toolsets",

@@ -93,7 +93,7 @@ pub async fn admit_installed(
 ) -> Result<Result<Bundle, String>, StoreError> {
     let now = tx.now().await?;
     let keyring = keyring(tx, tenant, rules.threshold).await?;
-    let candidate = match Candidate::read(row.document.as_bytes()) {
+    let candidate = match Candidate::read_again(row.document.as_bytes()) {
         Ok(candidate) => candidate,
         Err(why) => return Ok(Err(why.to_string())),
     };
@@ -108,53 +108,50 @@ pub async fn admit_installed(
     Ok(admitted.and_then(|bundle| rules.check_fetch(&bundle).map(|()| bundle)))
 }
 
+/// The tools of an agent's plugins, as they are now.
+pub async fn offer_plugins(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    rules: &PluginRules,
+    uses: &[PluginUse],
+) -> Result<PluginOffer, StoreError> {
+    let mut offer = PluginOffer::default();
+    for one in uses {
+        let found = find(tx, tenant, &one.id, rules).await?;
+        let known = |row: &Installed| serde_json::from_value(row.tools.clone()).unwrap_or_default();
+        let tools = found.as_ref().map(|(row, _)| known(row)).unwrap_or_default();
+        let other =
+            |bundle: &Bundle| one.version.as_ref().filter(|range| !range.has(bundle.version())).cloned();
+        let why = match found {
+            None => format!("Plugin {} is not installed", one.id),
+            Some((_, Err(why))) => why,
+            Some((row, Ok(bundle))) => match other(&bundle) {
+                Some(range) => {
+                    format!("Plugin {} is installed as {}, the agent wants {range}", one.id, row.version)
+                }
+                None => {
+                    offer.tools.extend(specs(&bundle, &row));
+                    continue;
+                }
+            },
+        };
+        offer.missing.push(MissingPlugin { plugin: one.id.clone(), why, tools });
+    }
+    Ok(offer)
+}
+
+async fn find(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    id: &PluginId,
+    rules: &PluginRules,
+) -> Result<Option<(Installed, Result<Bundle, String>)>, StoreError> {
+    let Some(row) = plugins::get(tx, tenant, id).await? else { return Ok(None) };
+    let bundle = admit_installed(tx, tenant, &row, rules).await?;
+    Ok(Some((row, bundle)))
+}
+
 impl Plugins {
-    /// The tools of an agent's plugins, as they are now.
-    pub async fn offer(&self, tenant: &TenantId, uses: &[PluginUse]) -> Result<PluginOffer, StoreError> {
-        let mut offer = PluginOffer::default();
-        for one in uses {
-            let (row, bundle) = self.find(tenant, &one.id).await?;
-            let known = |row: &Installed| serde_json::from_value(row.tools.clone()).unwrap_or_default();
-            let tools = row.as_ref().map(known).unwrap_or_default();
-            let why = match (row, bundle) {
-                (Some(row), Some(Ok(bundle))) => match &one.version {
-                    Some(range) if !range.has(bundle.version()) => format!(
-                        "Plugin {} is installed as {}, the agent wants {range}",
-                        one.id,
-                        bundle.version()
-                    ),
-                    _ => {
-                        offer.tools.extend(specs(&bundle, &row));
-                        continue;
-                    }
-                },
-                (_, Some(Err(why))) => why,
-                (_, None) => format!("Plugin {} is not installed", one.id),
-                (None, Some(Ok(_))) => continue,
-            };
-            offer.missing.push(MissingPlugin { plugin: one.id.clone(), why, tools });
-        }
-        Ok(offer)
-    }
-
-    async fn find(
-        &self,
-        tenant: &TenantId,
-        id: &PluginId,
-    ) -> Result<(Option<Installed>, Option<Result<Bundle, String>>), StoreError> {
-        let (tenant, id, rules) = (tenant.clone(), id.clone(), self.rules.clone());
-        self.store
-            .read(move |tx| {
-                let (tenant, id, rules) = (tenant.clone(), id.clone(), rules.clone());
-                Box::pin(async move {
-                    let Some(row) = plugins::get(tx, &tenant, &id).await? else { return Ok((None, None)) };
-                    let bundle = admit_installed(tx, &tenant, &row, &rules).await?;
-                    Ok((Some(row), Some(bundle)))
-                })
-            })
-            .await
-    }
-
     /// Runs a tool's code in the sandbox.
     pub(crate) async fn call(
         &self,
@@ -164,11 +161,15 @@ impl Plugins {
         context: &CallContext,
         sandbox: &Sandbox,
     ) -> Result<Value, ToolFailure> {
-        let found = self.find(&context.tenant, &call.plugin).await;
+        let (tenant, id, rules) = (context.tenant.clone(), call.plugin.clone(), self.rules.clone());
+        let found = self
+            .store
+            .read::<_, StoreError, _>(move |tx| Box::pin(async move { find(tx, &tenant, &id, &rules).await }))
+            .await;
         let bundle = match found {
-            Ok((_, Some(Ok(bundle)))) => bundle,
-            Ok((_, Some(Err(why)))) => return Err(tell(why)),
-            Ok((_, None)) => return Err(tell(format!("Plugin {} is not installed", call.plugin))),
+            Ok(Some((_, Ok(bundle)))) => bundle,
+            Ok(Some((_, Err(why)))) => return Err(tell(why)),
+            Ok(None) => return Err(tell(format!("Plugin {} is not installed", call.plugin))),
             Err(error) => {
                 tracing::warn!(plugin = %call.plugin, %error, "a plugin cannot be read");
                 return Err(tell(format!("Plugin {} cannot be read now. Try again", call.plugin)));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolyard_protocol::agent::execution::{Channel, Prebuilt};
 use toolyard_protocol::principal::Role;
 use toolyard_protocol::tool::Toolset;
-use toolyard_protocol::{AgentName, CallId, EntityId, RunId, SpaceId, TenantId, Timestamp};
+use toolyard_protocol::{AgentName, BranchId, CallId, EntityId, RunId, SpaceId, TenantId, Timestamp};
 use toolyard_store::entities::{self, Entity, EntityKind};
 use toolyard_store::spaces::{self, Space};
 use toolyard_store::{ManualClock, Settings, Store, StoreError, Tx};
@@ -153,6 +153,7 @@ async fn furnish(
             metadata: Some(serde_json::json!({"colour": "blue"})),
             show_reasoning: false,
             last_pos: 0,
+            branch: BranchId::main(),
             created_at,
         };
         spaces::insert(tx, tenant, &space).await?;

@@ -152,6 +152,8 @@ export type AskedEvent = {
   fingerprint?: Hash;
   /** What the far side wants back with the answer. */
   state?: JsonValue;
+  /** The call stays in flight on its node while the question is open. */
+  held: boolean;
 };
 
 export type AnsweredEvent = {
@@ -164,6 +166,8 @@ export type AnsweredEvent = {
   decision: Decision;
   /** Arguments that the answerer changed, or the value it provided. */
   edited?: JsonValue;
+  /** It came with a request that is a turn of its own: steps count anew. */
+  recount: boolean;
   by?: Actor;
 };
 
@@ -195,6 +199,8 @@ export type ToolProgressedEvent = {
   fraction?: number;
   message?: string;
   preliminary?: JsonValue;
+  /** What the far side works on: whoever has it can wait for the end. */
+  ticket?: JsonValue;
 };
 
 export type ToolReturnedEvent = {
@@ -205,6 +211,7 @@ export type ToolReturnedEvent = {
   visibility: Visibility;
   outcome: OutcomeKind;
   untrusted: boolean;
+  recount: boolean;
   /** The value of an `ok`; a preview if there is a blob. */
   value?: JsonValue;
   blob?: BlobRef;

@@ -1,0 +1,155 @@
+//! A turn of a conversation whose client keeps the history: one command, one
+//! transaction, for every dialect that works like that.
+//!
+//! The branch rule: what the gateway issued is known by id and comes from the
+//! store. From the request are taken new messages, outputs and answers through
+//! the ledger, truncation when it is said, and foreign history. A repeat
+//! attaches to what runs and calls no model twice.
+//!
+//! Lock order: the live run, then its waits, then the space.
+
+mod align;
+mod attach;
+mod place;
+mod replies;
+mod speak;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolyard_dialects::telling::Start;
+use toolyard_engine::facts::Answer;
+use toolyard_protocol::message::{Part, Speaker};
+use toolyard_protocol::picks::Picks;
+use toolyard_protocol::{
+    AgentName, ApiError, CallId, MessageId, Principal, RunId, SpaceId, ToolOutcome, Viewer, WaitId,
+};
+use toolyard_store::{Tx, failpoint};
+
+pub use attach::Following;
+
+use crate::client_tools::BroughtTools;
+use crate::refused::Refused;
+use crate::runtime::Runtime;
+use crate::starting::{Desk, STARTS};
+
+/// One request of a client that keeps the history.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// A secret key may act for an entity; without one it acts for the
+    /// tenant's own.
+    pub by: Principal,
+    /// The agent that is asked for. None means the one of the thread.
+    pub agent: Option<AgentName>,
+    /// For a new thread, if none is asked for.
+    pub default_agent: AgentName,
+    /// The client's name of the conversation, or the id of a space that the
+    /// caller is a member of.
+    pub thread: String,
+    /// The conversation as the client holds it, or only its end. Either all
+    /// items have a name or none has: without names they are told by their text.
+    pub items: Vec<Item>,
+    /// Outputs and answers that the history holds, old and new.
+    pub replies: Vec<Reply>,
+    /// What of the conversation the client takes back.
+    pub cut: Option<Cut>,
+    /// The client's tools, checked. They hold until the next request.
+    pub tools: BroughtTools,
+    pub model: Option<String>,
+    pub picks: Option<Picks>,
+    /// Of a run that this request starts.
+    pub metadata: Option<Value>,
+}
+
+/// An item of a client's history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// The client's id of it, or the gateway's.
+    pub name: Option<String>,
+    pub speaker: Speaker,
+    /// Calls stand in it as [`Part::ToolCall`]: they say which steps it holds.
+    pub parts: Vec<Part>,
+    pub metadata: Option<Value>,
+}
+
+/// What a history says of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    pub call: CallId,
+    pub said: Replied,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Replied {
+    /// A client ran it.
+    Outcome(ToolOutcome),
+    /// Somebody decided, or gave a value. Of this wait, or of the call's only one.
+    Answer { wait: Option<WaitId>, answer: Answer },
+}
+
+/// What is taken back, as the client says it. All of it starts a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cut {
+    /// The last answer, or the assistant message of this name.
+    Regenerate { message: Option<String> },
+    /// The user message of this name is said again, in other words. One that
+    /// is not known is simply new.
+    Edit { message: String },
+}
+
+/// Where to look for the answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turned {
+    pub space: SpaceId,
+    pub run: RunId,
+    /// The assistant message that is continued or begun. A message that waits
+    /// in the queue may be answered by a later one.
+    pub message: MessageId,
+    pub start: Start,
+    /// Calls whose stored outcome is what the client holds.
+    pub kept: Vec<CallId>,
+    pub viewer: Viewer,
+    /// A run was started for it.
+    pub fresh: bool,
+    /// How many tools the agent has, and the client brought.
+    pub tools: (usize, usize),
+}
+
+impl Runtime {
+    /// Takes a turn.
+    pub async fn turn(self: &Arc<Self>, turn: Turn) -> Result<Turned, ApiError> {
+        self.check_model(turn.model.as_deref())?;
+        let turn = Arc::new(turn);
+        self.starting(STARTS, move |rt, mut desk| {
+            let turn = turn.clone();
+            Box::new(move |tx| {
+                Box::pin(async move {
+                    let turned = rt.take_turn(tx, &turn, &mut desk).await?;
+                    failpoint::pass("start.before_commit")?;
+                    Ok((turned, desk.starts))
+                })
+            })
+        })
+        .await
+    }
+
+    async fn take_turn(
+        self: &Arc<Self>,
+        tx: &mut Tx<'_>,
+        turn: &Turn,
+        desk: &mut Desk,
+    ) -> Result<Turned, Refused> {
+        let place = self.find_place(tx, turn).await?;
+        let tools = match turn.tools.is_empty() {
+            true => None,
+            false => Some(self.join_client_tools(&place.agent, &turn.tools)?),
+        };
+        let aligned = align::align(tx, turn, &place).await?;
+        let taken = replies::take(tx, turn, &place, desk).await?;
+        let job = speak::Job { turn, place, tools, taken };
+        if aligned.fork.is_some() || !aligned.fresh.is_empty() {
+            return self.speak(tx, job, aligned, desk).await;
+        }
+        self.attach(tx, job, aligned, desk).await
+    }
+}

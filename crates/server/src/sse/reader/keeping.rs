@@ -1,0 +1,101 @@
+//! What a reader does beside reading: it looks whether its key still holds,
+//! keeps the connection open, and waits for its client and for the database.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolyard_store::StoreError;
+
+use super::{End, RECHECK, REST, Reader};
+use crate::auth::Wanted;
+use crate::routes::viewer;
+use crate::sse::KEEP_ALIVE;
+use crate::sse::source::Source;
+
+impl Reader {
+    /// What falls due with time. Asked before every page and not by a timer:
+    /// a stream that always has news must not put it off for ever.
+    pub(super) async fn upkeep(&mut self) -> Result<(), End> {
+        if self.checked.elapsed() >= RECHECK {
+            self.checked = Instant::now();
+            self.recheck().await?;
+        }
+        if self.spoken.elapsed() >= KEEP_ALIVE {
+            let comment = self.telling.as_ref().map_or(": keep-alive\n\n", |telling| telling.keep_alive());
+            self.write(comment);
+            self.spoken = Instant::now();
+            self.send().await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the stream of a revoked key, an expired token or a removed member.
+    async fn recheck(&mut self) -> Result<(), End> {
+        let asked = self.app.auth.principal(&self.app.store, &self.headers, Wanted::Either).await;
+        let principal = match asked {
+            Ok(principal) => principal,
+            // Trouble of the database is not the reader's fault.
+            Err(refused) if refused.status().is_server_error() => return Ok(()),
+            Err(_) => return Err(End::Refused),
+        };
+        if principal != self.principal {
+            return Err(End::Refused);
+        }
+        let seen = match &self.source {
+            Source::Space(space) | Source::Run { space: Some(space), .. } => {
+                viewer(&self.app, &principal, Some(space)).await
+            }
+            // For who triggered it, which never changes.
+            Source::Run { space: None, .. } => return Ok(()),
+        };
+        match seen {
+            Ok(Some(viewer)) => {
+                if let Some(telling) = &mut self.telling {
+                    telling.see_as(viewer.clone());
+                }
+                self.viewer = viewer;
+                Ok(())
+            }
+            Ok(None) => Err(End::Refused),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Puts what is written into the stream. A full one waits for its client, for a while.
+    pub(super) async fn send(&mut self) -> Result<(), End> {
+        if self.frames.is_empty() {
+            return Ok(());
+        }
+        self.spoken = Instant::now();
+        let Err(bytes) = self.outlet.try_send(self.frames.split().freeze()) else { return Ok(()) };
+        let patience = Duration::from_secs(self.app.config.limits.reader_seconds);
+        match tokio::time::timeout(patience, self.outlet.send(bytes)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(End::Done),
+            Err(_) => Err(End::Slow),
+        }
+    }
+
+    /// Reads until the database answers: an outage makes streams wait, not fail.
+    pub(super) async fn patiently<T, F, R>(&self, read: F) -> Result<T, End>
+    where
+        F: Fn() -> R,
+        R: Future<Output = Result<T, StoreError>>,
+    {
+        loop {
+            match read().await {
+                Ok(value) => return Ok(value),
+                Err(StoreError::Unavailable(_) | StoreError::Full(_)) => {}
+                Err(error) => {
+                    tracing::error!(%error, "a stream cannot read its log");
+                    return Err(End::Done);
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(REST) => {}
+                () = self.app.shutdown.cancelled() => return Err(End::Done),
+                () = self.outlet.closed() => return Err(End::Done),
+            }
+        }
+    }
+}
