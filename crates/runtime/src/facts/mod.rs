@@ -23,8 +23,8 @@ use toolyard_store::{StoreError, Tx};
 
 pub(crate) use answer::give;
 pub use answer::{AnswerIn, Remember};
-pub(crate) use results::take_all;
 pub use progress::{ProgressIn, Progressed, Worked};
+pub(crate) use results::take_all;
 pub use results::{ResultIn, Submitted};
 
 use crate::family::Member;

@@ -177,6 +177,7 @@ fn event(wait: &WaitRow, progress: ProgressIn) -> Event {
         fraction,
         message: message.map_or(Guarded::Hidden, Guarded::Shown),
         preliminary: preliminary.map_or(Guarded::Hidden, Guarded::Shown),
+        ticket: Guarded::Hidden,
     }
     .into()
 }

@@ -8,9 +8,7 @@ use toolyard_mcp::{Doors, Host, Logins, Owner, Sharing};
 use toolyard_plugins::bundle::Policy;
 use toolyard_protocol::TenantId;
 use toolyard_protocol::manifest::FetchHost;
-use toolyard_runtime::{
-    DatabaseTokens, Delivery, FetchRule, McpTools, PluginRules, Retry, Sealer, Secrets,
-};
+use toolyard_runtime::{DatabaseTokens, Delivery, FetchRule, McpTools, PluginRules, Retry, Sealer, Secrets};
 use toolyard_schema::Schemas;
 use toolyard_store::Store;
 
