@@ -5,5 +5,7 @@
 //! [`toolyard_protocol::visible`], and every function here asks it. A dialect
 //! that streams a run implements [`telling::Telling`].
 
+pub mod ai_sdk;
+pub mod data_stream_v1;
 pub mod native;
 pub mod telling;

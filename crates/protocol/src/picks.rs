@@ -17,7 +17,8 @@ pub const OTHERS: &str = "*";
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[ts(optional_fields)]
 pub struct Picks {
-    /// `<service>:<tool>`, or a tool's name. A missing one is as `*` says, or picked.
+    /// `<service>:<tool>`, or a tool's name. A missing one is as
+    /// `category:<name>` says of its category, else as `*` says, else picked.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, bool>,
     /// Tools of these categories, and those that have none. Missing means all.
@@ -40,12 +41,18 @@ impl Picks {
             .tools
             .get(&spec.key())
             .or_else(|| self.tools.get(spec.name.as_str()))
+            .or_else(|| self.of_category(spec))
             .or_else(|| self.tools.get(OTHERS));
         let in_category = match (&self.categories, &spec.category) {
             (Some(wanted), Some(category)) => wanted.contains(category),
             (Some(_) | None, _) => true,
         };
         in_category && named.copied().unwrap_or(true)
+    }
+
+    /// What is said of a whole category, as `category:<name>`.
+    fn of_category(&self, spec: &ToolSpec) -> Option<&bool> {
+        self.tools.get(&format!("category:{}", spec.category.as_ref()?))
     }
 
     /// What is left of a toolset.

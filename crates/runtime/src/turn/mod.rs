@@ -111,8 +111,8 @@ pub struct Turned {
     pub viewer: Viewer,
     /// A run was started for it.
     pub fresh: bool,
-    /// How many tools the agent has, and the client brought.
-    pub tools: (usize, usize),
+    /// How many tools each group has for a run that starts now (row H6).
+    pub groups: Vec<(String, usize)>,
 }
 
 impl Runtime {

@@ -40,7 +40,7 @@ pub(super) struct Job<'t> {
 
 impl Job<'_> {
     pub(super) fn turned(self, run: RunId, message: MessageId, start: Start, fresh: bool) -> Turned {
-        let tools = (self.place.agent.tools.set.0.len(), self.turn.tools.len());
+        let groups = if fresh { self.groups() } else { Vec::new() };
         Turned {
             space: self.place.space.id,
             run,
@@ -49,8 +49,23 @@ impl Job<'_> {
             kept: self.taken.kept,
             viewer: self.place.caller.viewer,
             fresh,
-            tools,
+            groups,
         }
+    }
+
+    /// The agent's tools by category, and the client's own.
+    fn groups(&self) -> Vec<(String, usize)> {
+        let picked = |spec: &&ToolSpec| self.turn.picks.as_ref().is_none_or(|picks| picks.takes(spec));
+        let mut groups: Vec<(String, usize)> = Vec::new();
+        for spec in self.place.agent.tools.set.0.iter().filter(picked) {
+            let group = spec.category.as_deref().unwrap_or("core");
+            match groups.iter_mut().find(|(name, _)| name == group) {
+                Some((_, count)) => *count += 1,
+                None => groups.push((group.to_owned(), 1)),
+            }
+        }
+        groups.push(("SDK client".to_owned(), self.turn.tools.len()));
+        groups
     }
 
     /// What a continuing request changes of its run: the tools, the model.

@@ -35,6 +35,14 @@ impl Refusal {
             cause: None,
         }
     }
+    /// The sentence alone, for clients that show it to people.
+    pub(crate) fn into_plain(self) -> Response {
+        let text = self.error.message.clone();
+        let (mut head, _) = self.into_response().into_parts();
+        head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        head.headers.remove(axum::http::header::CONTENT_LENGTH);
+        Response::from_parts(head, axum::body::Body::from(text))
+    }
     pub(crate) fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.error.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }

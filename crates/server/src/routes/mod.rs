@@ -5,6 +5,7 @@ mod agents;
 pub(crate) mod answer;
 mod audit;
 pub(crate) mod call;
+mod chat;
 mod clients;
 mod dispatch;
 mod entities;

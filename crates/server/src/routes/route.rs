@@ -82,6 +82,8 @@ pub(crate) struct Route {
     pub(crate) media: &'static str,
     /// Takes `Idempotency-Key`.
     pub(crate) once: bool,
+    /// Refusals are plain text: its clients show the body to people.
+    pub(crate) plain: bool,
     pub(crate) handler: Handler,
 }
 
@@ -145,10 +147,16 @@ impl Route {
             response: None,
             media: "application/json",
             once: false,
+            plain: false,
             handler,
         }
     }
 
+    /// Refuses in plain text.
+    pub(crate) fn plain(mut self) -> Self {
+        self.plain = true;
+        self
+    }
     /// Open for this machine only.
     pub(crate) fn local(mut self) -> Self {
         self.access = Access::Local;

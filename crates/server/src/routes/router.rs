@@ -54,7 +54,7 @@ async fn answer(route: Arc<Route>, name: &'static str, app: Arc<App>, request: R
     let started = Instant::now();
     let id = uuid::Uuid::now_v7().simple().to_string();
     let method = route.method.clone();
-    let path = route.path;
+    let (path, plain) = (route.path, route.plain);
     let span = tracing::info_span!("request", id, route = name);
     // On the heap at once: what lies around it is moved several times.
     let work = Box::pin(async move { dispatch(&route, name, app, request).await });
@@ -66,7 +66,7 @@ async fn answer(route: Arc<Route>, name: &'static str, app: Arc<App>, request: R
         Ok(Err(refused)) => {
             // The message may repeat what was sent: it is not logged.
             tracing::debug!(code = refused.error.code.as_str(), "refused");
-            refused.into_response()
+            if plain { refused.into_plain() } else { refused.into_response() }
         }
         Err(_) => {
             tracing::error!("a request panicked");

@@ -5,8 +5,8 @@ use axum::http::Method;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, clients, entities, files, grants, kept, keys, logins, mcp, members, messages, models, ops,
-    plugins, results, runs, secrets, selection, spaces, waits, webhooks,
+    agents, audit, chat, clients, entities, files, grants, kept, keys, logins, mcp, members, messages,
+    models, ops, plugins, results, runs, secrets, selection, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -16,6 +16,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(entity_routes());
     table.extend(space_routes());
     table.extend(conversation_routes());
+    table.extend(chat::routes());
     table.extend(run_routes());
     table.extend(wait_routes());
     table.extend(permission_routes());

@@ -51,7 +51,6 @@ pub(crate) async fn open(call: Call, source: Source, from: i64) -> Response {
 
 /// Answers a request with a run, in the words of a dialect. What a client of
 /// that dialect looks for in the head is the caller's to add.
-#[allow(dead_code, reason = "the routes of the dialects come with them")]
 pub(crate) fn tell(
     call: Call,
     viewer: Viewer,

@@ -95,7 +95,6 @@ impl Reader {
     }
 
     /// A reader of one run, in the words of a dialect.
-    #[allow(dead_code, reason = "the routes of the dialects come with them")]
     pub(super) fn telling(
         call: Call,
         viewer: Viewer,
@@ -210,6 +209,7 @@ impl Reader {
             let (items, more) = self.patiently(|| source.page(&store, &tenant, after)).await?;
             for item in items {
                 self.cursor = item.pos();
+                let item = self.whole_item(item).await?;
                 self.tell(&item)?;
                 if self.frames.len() >= PAGE_BYTES {
                     self.send().await?;
@@ -240,7 +240,8 @@ impl Reader {
         self.upkeep().await?;
         for event in commit.events.iter() {
             self.cursor += 1;
-            self.tell_event(&run, self.cursor, commit.at, event)?;
+            let whole = self.whole(event).await?;
+            self.tell_event(&run, self.cursor, commit.at, whole.as_ref().unwrap_or(event))?;
             if self.finished {
                 break;
             }

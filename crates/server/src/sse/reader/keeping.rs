@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolyard_store::StoreError;
+use toolyard_protocol::{Event, Guarded};
+use toolyard_store::{StoreError, blobs};
 
 use super::{End, RECHECK, REST, Reader};
 use crate::auth::Wanted;
 use crate::routes::viewer;
 use crate::sse::KEEP_ALIVE;
-use crate::sse::source::Source;
+use crate::sse::source::{Item, Source};
 
 impl Reader {
     /// What falls due with time. Asked before every page and not by a timer:
@@ -96,6 +97,41 @@ impl Reader {
                 () = self.app.shutdown.cancelled() => return Err(End::Done),
                 () = self.outlet.closed() => return Err(End::Done),
             }
+        }
+    }
+
+    /// Natively a large value is a preview and its hash. Clients of other
+    /// dialects know no blobs: they get the value.
+    pub(super) async fn whole(&self, event: &Event) -> Result<Option<Event>, End> {
+        let (Some(_), Event::ToolReturned(end)) = (&self.telling, event) else { return Ok(None) };
+        let Some(blob) = end.blob.shown() else { return Ok(None) };
+        let (store, tenant, hash) =
+            (self.app.store.clone(), self.principal.tenant.clone(), blob.blob.clone());
+        let bytes = self.patiently(|| {
+            let (tenant, hash) = (tenant.clone(), hash.clone());
+            store.read::<_, StoreError, _>(move |tx| {
+                Box::pin(async move { blobs::get(tx, &tenant, &hash).await })
+            })
+        });
+        let Some(value) = bytes.await?.and_then(|bytes| serde_json::from_slice(&bytes).ok()) else {
+            return Ok(None);
+        };
+        let mut end = end.clone();
+        end.value = Guarded::Shown(value);
+        end.blob = Guarded::Hidden;
+        Ok(Some(end.into()))
+    }
+
+    pub(super) async fn whole_item(&self, item: Item) -> Result<Item, End> {
+        match item {
+            Item::Event { pos, run, seq, at, event } => {
+                let event = match self.whole(&event).await? {
+                    Some(whole) => Box::new(whole),
+                    None => event,
+                };
+                Ok(Item::Event { pos, run, seq, at, event })
+            }
+            message @ Item::Message(_) => Ok(message),
         }
     }
 }
