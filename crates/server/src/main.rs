@@ -11,6 +11,7 @@ mod config;
 mod http;
 mod routes;
 mod serve;
+mod socket;
 mod sse;
 
 use std::process::ExitCode;

@@ -33,7 +33,7 @@ pub(super) fn gone(existed: bool, what: &str) -> Result<Response, Refusal> {
 }
 
 /// A label that people read: not empty, not long, no control characters.
-pub(super) fn label(field: &str, text: Option<String>) -> Result<Option<String>, Refusal> {
+pub(crate) fn label(field: &str, text: Option<String>) -> Result<Option<String>, Refusal> {
     let Some(text) = text else { return Ok(None) };
     let most = limits::LABEL_CHARS;
     if text.chars().count() > most {
@@ -76,7 +76,7 @@ pub(super) fn metadata(value: Option<Value>) -> Result<Option<Value>, Refusal> {
 }
 
 /// Refuses JSON that is larger than `most` bytes.
-pub(super) fn within(field: &str, value: Option<&Value>, most: usize) -> Result<(), Refusal> {
+pub(crate) fn within(field: &str, value: Option<&Value>, most: usize) -> Result<(), Refusal> {
     if value.is_some_and(|value| value.to_string().len() > most) {
         let message = format!("{field}: at most {most} bytes");
         return Err(ApiError::limit(ErrorCode::LimitExceeded, most as u64, message).into());

@@ -37,6 +37,7 @@ pub(super) async fn dispatch(
             }
             return handler(app).await;
         }
+        Handler::Socket => return crate::socket::connect(app, request.into_parts().0).await,
         Handler::Keyed(handler) => handler,
     };
     let (mut parts, payload) = request.into_parts();
@@ -179,7 +180,7 @@ pub(crate) async fn viewer(
 }
 
 /// As [`viewer`], of a run: one without a space is for who triggered it.
-pub(super) async fn run_viewer(
+pub(crate) async fn run_viewer(
     app: &App,
     principal: &Principal,
     run: &runs::RunRow,

@@ -2,7 +2,7 @@
 //! OpenAPI document and the access tests are made from it.
 
 mod agents;
-mod answer;
+pub(crate) mod answer;
 mod audit;
 pub(crate) mod call;
 mod clients;
@@ -26,7 +26,8 @@ mod ops;
 mod own;
 mod page;
 mod plans;
-mod results;
+mod progress;
+pub(crate) mod results;
 mod route;
 pub(crate) mod router;
 mod runs;
@@ -34,8 +35,9 @@ mod secrets;
 mod selection;
 mod spaces;
 mod table;
+mod tools;
 pub(crate) mod view;
 mod waits;
 mod webhooks;
 
-pub(crate) use dispatch::viewer;
+pub(crate) use dispatch::{run_viewer, viewer};

@@ -62,6 +62,8 @@ type Answered = BoxFuture<'static, Result<Response, Refusal>>;
 pub(crate) enum Handler {
     Open(Arc<dyn Fn(Arc<App>) -> Answered + Send + Sync>),
     Keyed(Arc<dyn Fn(Call) -> Answered + Send + Sync>),
+    /// The socket of a program that executes tools.
+    Socket,
 }
 
 /// A line of the table.
@@ -77,6 +79,8 @@ pub(crate) struct Route {
     pub(crate) status: u16,
     pub(crate) response: Option<SchemaOf>,
     pub(crate) media: &'static str,
+    /// Of a socket: what the caller says, and what it hears.
+    pub(crate) messages: Option<(SchemaOf, SchemaOf)>,
     /// Takes `Idempotency-Key`.
     pub(crate) once: bool,
     pub(crate) handler: Handler,
@@ -95,6 +99,14 @@ impl Route {
     {
         let handler = Handler::Open(Arc::new(move |app| Box::pin(handler(app))));
         Self::new(Method::GET, path, Access::Open, summary, handler)
+    }
+
+    /// The route that opens a socket, and the messages on it.
+    pub(crate) fn socket<C: JsonSchema, G: JsonSchema>(path: &'static str, summary: &'static str) -> Self {
+        let mut route = Self::new(Method::GET, path, Access::Either, summary, Handler::Socket);
+        route.status = 101;
+        route.messages = Some((schema_of::<C>, schema_of::<G>));
+        route
     }
 
     /// A route whose caller is known.
@@ -131,6 +143,7 @@ impl Route {
             status: 200,
             response: None,
             media: "application/json",
+            messages: None,
             once: false,
             handler,
         }
