@@ -187,6 +187,8 @@ pub const SOCKET_CALLS: usize = 32;
 pub const SOCKETS_PER_USER: usize = 16;
 /// Tools that one socket offers to execute.
 pub const SOCKET_TOOLS: usize = 512;
+/// Tools of one agent whose calls are counted.
+pub const COUNTED_TOOLS: i64 = 1_000;
 /// Times that one call may tell of its progress.
 pub const PROGRESS: i64 = 200;
 /// Characters of one word of progress.

@@ -153,6 +153,19 @@ impl Runtime {
         check_model(&self.registry, agent)
     }
 
+    /// The newest version of an agent, by its name.
+    pub async fn agent_named(
+        self: &Arc<Self>,
+        tenant: &TenantId,
+        name: &AgentName,
+    ) -> Result<Option<Arc<LoadedAgent>>, ApiError> {
+        let (rt, tenant, name) = (self.clone(), tenant.clone(), name.clone());
+        let found = self
+            .store
+            .read(move |tx| Box::pin(async move { rt.current_agent(tx, &tenant, Some(&name)).await }));
+        Ok(found.await?)
+    }
+
     /// The agent's newest version.
     pub(crate) async fn current_agent(
         &self,

@@ -66,6 +66,8 @@ impl Desk {
                 agent: live.agent.clone(),
                 version: live.agent_hash.clone(),
                 tool: end.tool.clone(),
+                // Only calls of tools wait.
+                known: true,
                 outcome: end.outcome,
                 at: now,
                 ms: self.began.get(&end.call).map(|began| now.since(*began)),

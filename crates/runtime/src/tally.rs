@@ -21,6 +21,8 @@ pub(crate) struct Ended {
     /// The version of the agent.
     pub(crate) version: Hash,
     pub(crate) tool: ToolName,
+    /// The run has such a tool.
+    pub(crate) known: bool,
     pub(crate) outcome: OutcomeKind,
     pub(crate) at: Timestamp,
     /// How long it took, if that is known.
@@ -67,6 +69,10 @@ impl Runtime {
     pub(crate) fn count(&self, ended: impl IntoIterator<Item = Ended>) {
         for end in ended {
             self.measure(&end);
+            // A name that the model invented is nobody's tool.
+            if !end.known {
+                continue;
+            }
             let failed = !matches!(end.outcome, OutcomeKind::Ok);
             let more = ToolUse {
                 tool: end.tool,

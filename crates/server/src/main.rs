@@ -12,6 +12,7 @@ mod http;
 mod registry;
 mod routes;
 mod serve;
+mod socket;
 mod sse;
 
 use std::process::ExitCode;

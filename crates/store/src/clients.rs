@@ -19,11 +19,26 @@ pub struct Client {
 /// Registers a client, or renews it. An id belongs to the entity that took it
 /// first; false if it belongs to another.
 pub async fn put(tx: &mut Tx<'_>, tenant: &TenantId, client: &Client) -> Result<bool, StoreError> {
+    write(tx, tenant, client, false).await
+}
+
+/// As [`put`], of a client on a socket. While it is there its presence says so,
+/// see [`crate::presences`]; the moment it was seen says nothing.
+pub async fn put_connected(tx: &mut Tx<'_>, tenant: &TenantId, client: &Client) -> Result<bool, StoreError> {
+    write(tx, tenant, client, true).await
+}
+
+async fn write(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    client: &Client,
+    by_socket: bool,
+) -> Result<bool, StoreError> {
     let capabilities = client.capabilities.as_ref().map(Value::to_string);
     let changed = tx
         .exec(
-            "INSERT INTO clients (tenant, id, entity, kind, name, capabilities, last_seen) VALUES ($1, $2, $3, $4, $5, $6, $7) \
-             ON CONFLICT (tenant, id) DO UPDATE SET kind = excluded.kind, name = excluded.name, capabilities = excluded.capabilities, last_seen = excluded.last_seen \
+            "INSERT INTO clients (tenant, id, entity, kind, name, capabilities, last_seen, by_socket) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
+             ON CONFLICT (tenant, id) DO UPDATE SET kind = excluded.kind, name = excluded.name, capabilities = excluded.capabilities, last_seen = excluded.last_seen, by_socket = excluded.by_socket \
              WHERE coalesce(clients.entity, '') = coalesce(excluded.entity, '')",
             args![
                 tenant.as_str(),
@@ -32,7 +47,8 @@ pub async fn put(tx: &mut Tx<'_>, tenant: &TenantId, client: &Client) -> Result<
                 &client.kind,
                 client.name.as_deref(),
                 capabilities.as_deref(),
-                client.last_seen
+                client.last_seen,
+                by_socket
             ],
         )
         .await?;

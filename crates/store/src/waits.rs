@@ -343,20 +343,20 @@ pub async fn offerable(
     tx.all(
         concat!(
             select!(""),
-            "WHERE tenant = $8 AND ended_seq IS NULL AND kind = 'client' AND ($1 = '' OR run = $1) AND ",
-            free!("$2"),
-            " AND (opened_at > $3 OR (opened_at = $3 AND id > $4)) AND EXISTS (SELECT 1 FROM presence_tools t JOIN presences p ON p.tenant = t.tenant AND p.connection = t.connection \
-               WHERE t.tenant = waits.tenant AND t.tool = waits.tool AND p.node = $5 AND p.incarnation = $6) ORDER BY opened_at, id LIMIT $7"
+            "WHERE tenant = $1 AND ended_seq IS NULL AND kind = 'client' AND ($2 = '' OR run = $2) AND ",
+            free!("$3"),
+            " AND (opened_at > $4 OR (opened_at = $4 AND id > $5)) AND EXISTS (SELECT 1 FROM presence_tools t JOIN presences p ON p.tenant = t.tenant AND p.connection = t.connection \
+               WHERE t.tenant = waits.tenant AND t.tool = waits.tool AND p.node = $6 AND p.incarnation = $7) ORDER BY opened_at, id LIMIT $8"
         ),
         args![
+            tenant.as_str(),
             run,
             now,
             since,
             behind,
             owner.node.as_str(),
             &owner.incarnation,
-            i64::from(limit),
-            tenant.as_str()
+            i64::from(limit)
         ],
         row,
     )

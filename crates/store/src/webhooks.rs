@@ -159,7 +159,7 @@ pub async fn announce(
             let present = Timestamp::from_millis(now.millis() - 1000 * limits::PRESENCE_SECONDS);
             tx.exec(
                 "INSERT INTO outbox (tenant, id, kind, payload, attempts, due_at, created_at) SELECT w.tenant, $1 || ':' || w.id, 'webhook', $2, 0, $3, $3 FROM webhooks w WHERE w.tenant = $4 AND w.on_waiting = 1 \
-                 AND NOT EXISTS (SELECT 1 FROM clients c WHERE c.tenant = $4 AND c.last_seen > $5 AND (c.entity IS NULL OR c.entity = $6)) ON CONFLICT (tenant, id) DO NOTHING",
+                 AND NOT EXISTS (SELECT 1 FROM clients c WHERE c.tenant = $4 AND c.last_seen > $5 AND c.by_socket = 0 AND (c.entity IS NULL OR c.entity = $6)) ON CONFLICT (tenant, id) DO NOTHING",
                 args![name, &payload, now, tenant, present, of.map_or("", EntityId::as_str)],
             )
             .await?;

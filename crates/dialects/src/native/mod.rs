@@ -18,6 +18,7 @@ mod partial;
 mod parts;
 mod reset;
 mod so_far;
+pub mod socket;
 mod view;
 pub mod wire;
 

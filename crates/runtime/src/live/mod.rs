@@ -187,7 +187,7 @@ impl Runtime {
                 Box::pin(async move {
                     let mut client = client;
                     client.last_seen = tx.now().await?;
-                    if !clients::put(tx, &of, &client).await? {
+                    if !clients::put_connected(tx, &of, &client).await? {
                         let text = "clientId: belongs to another entity";
                         return Err(Refused::Api(ApiError::new(ErrorCode::Conflict, text)));
                     }

@@ -153,6 +153,7 @@ impl Worker {
                 agent: agent.clone(),
                 version: version.clone(),
                 tool: end.tool.clone(),
+                known: self.tools().is_some_and(|tools| tools.set.find(end.tool.as_str()).is_some()),
                 outcome: end.outcome,
                 at,
                 ms: began.map(|began| u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),

@@ -33,6 +33,23 @@ impl Drop for Reader {
     }
 }
 
+/// Counts an open socket of a client as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Socket(());
+
+impl Socket {
+    pub(crate) fn enter() -> Self {
+        metrics::gauge!("toolyard_client_sockets").increment(1.0);
+        Self(())
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        metrics::gauge!("toolyard_client_sockets").decrement(1.0);
+    }
+}
+
 /// A reader that was cut because it did not read.
 pub(crate) fn reader_cut() {
     metrics::counter!("toolyard_sse_readers_cut_total").increment(1);

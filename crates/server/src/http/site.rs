@@ -63,6 +63,16 @@ impl Sites {
         }
     }
 
+    /// Refuses sockets of pages from elsewhere: a browser asks nobody before
+    /// it opens one.
+    pub(crate) fn check_page(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let refused = || Refusal::new(ErrorCode::OriginRefused, "This Origin is not allowed");
+        let Some(origin) = one(headers, header::ORIGIN).map_err(|()| refused())? else { return Ok(()) };
+        let host = one(headers, header::HOST).map_err(|()| refused())?.unwrap_or_default();
+        let own = [format!("http://{host}"), format!("https://{host}")];
+        if self.allows(origin) || own.iter().any(|own| own == origin) { Ok(()) } else { Err(refused()) }
+    }
+
     pub(crate) fn cors(&self) -> CorsLayer {
         let sites = self.clone();
         let allow = AllowOrigin::predicate(move |origin: &HeaderValue, _| {

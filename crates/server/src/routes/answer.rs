@@ -76,7 +76,7 @@ pub(super) fn metadata(value: Option<Value>) -> Result<Option<Value>, Refusal> {
 }
 
 /// Refuses JSON that is larger than `most` bytes.
-pub(super) fn within(field: &str, value: Option<&Value>, most: usize) -> Result<(), Refusal> {
+pub(crate) fn within(field: &str, value: Option<&Value>, most: usize) -> Result<(), Refusal> {
     if value.is_some_and(|value| value.to_string().len() > most) {
         let message = format!("{field}: at most {most} bytes");
         return Err(ApiError::limit(ErrorCode::LimitExceeded, most as u64, message).into());

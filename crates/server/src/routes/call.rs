@@ -96,10 +96,7 @@ impl Call {
 
     /// Whose line of the audit this is.
     pub(crate) fn actor(&self) -> String {
-        match &self.principal.entity {
-            Some(entity) => format!("{} {entity}", self.principal.key),
-            None => self.principal.key.to_string(),
-        }
+        actor(&self.principal)
     }
 
     /// The `Idempotency-Key` of this request, bound to caller, route and body.
@@ -160,6 +157,14 @@ impl Call {
             .await
             .map_err(|e: Refusal| e)?;
         Ok(answer::text(status, text))
+    }
+}
+
+/// Whose line of the audit something is.
+pub(crate) fn actor(by: &Principal) -> String {
+    match &by.entity {
+        Some(entity) => format!("{} {entity}", by.key),
+        None => by.key.to_string(),
     }
 }
 

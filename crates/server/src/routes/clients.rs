@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolyard_protocol::{ClientId, EntityId, ErrorCode, Timestamp, limits};
-use toolyard_store::StoreError;
 use toolyard_store::clients::{self, Client};
+use toolyard_store::{StoreError, presences};
 
 use super::call::Call;
 use super::{answer, page};
@@ -44,6 +44,8 @@ pub(super) struct ClientView {
     name: Option<String>,
     capabilities: Option<Value>,
     last_seen_at: Timestamp,
+    /// Its socket is open, on some node.
+    connected: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -80,11 +82,16 @@ pub(super) async fn register(call: Call) -> Result<Response, Refusal> {
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
     let limit = page::limit(&call.query)?;
     let tenant = call.tenant().clone();
-    let rows: Vec<Client> = call
+    let (rows, live): (Vec<Client>, Vec<ClientId>) = call
         .store()
-        .read::<_, StoreError, _>(move |tx| Box::pin(async move { clients::list(tx, &tenant, limit).await }))
+        .read::<_, StoreError, _>(move |tx| {
+            Box::pin(async move {
+                Ok((clients::list(tx, &tenant, limit).await?, presences::connected(tx, &tenant).await?))
+            })
+        })
         .await?;
     let view = |client: Client| ClientView {
+        connected: live.contains(&client.id),
         client_id: client.id,
         entity_id: client.entity,
         client_type: client.kind,

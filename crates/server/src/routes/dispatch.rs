@@ -38,6 +38,7 @@ pub(super) async fn dispatch(
             return handler(app).await;
         }
         Handler::Visited(handler) => return handler(app, read_query(request.uri())?).await,
+        Handler::Socket => return crate::socket::connect(app, request.into_parts().0).await,
         Handler::Keyed(handler) => handler,
     };
     let (mut parts, payload) = request.into_parts();
@@ -183,7 +184,7 @@ pub(crate) async fn viewer(
 }
 
 /// As [`viewer`], of a run: one without a space is for who triggered it.
-pub(super) async fn run_viewer(
+pub(crate) async fn run_viewer(
     app: &App,
     principal: &Principal,
     run: &runs::RunRow,

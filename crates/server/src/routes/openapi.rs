@@ -70,6 +70,9 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         (_, Some(schema)) => Some(json!({"application/json": {"schema": schema(generator)}})),
         (_, None) => None,
     };
+    if let Some((client, gateway)) = route.messages {
+        operation["x-websocket"] = json!({"client": client(generator), "gateway": gateway(generator)});
+    }
     if let (Some(content), Value::Object(fields)) = (body, &mut operation) {
         fields.insert("requestBody".to_owned(), json!({"required": true, "content": content}));
     }

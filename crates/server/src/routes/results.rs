@@ -1,42 +1,31 @@
 //! Results of client tools: two doors of the documents, one operation.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolyard_dialects::native::socket::{CallResult, TakenResult, TakenStatus};
 use toolyard_protocol::principal::Actor;
-use toolyard_protocol::{ApiError, CallId, ClientId, ErrorCode, RunId, ToolOutcome, Viewer};
+use toolyard_protocol::{ApiError, CallId, ClientId, ErrorCode, Principal, RunId, ToolOutcome, Viewer};
 use toolyard_runtime::{Caller, ResultIn, Submitted};
 use toolyard_store::{StoreError, audit, runs};
 
 use super::answer;
 use super::call::Call;
+use crate::app::App;
 use crate::http::Refusal;
-
-/// A tool result. `null` is a result too, so absent and `null` differ.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct OneResult {
-    /// The call, by either of its documented names.
-    #[serde(default, alias = "callId")]
-    tool_call_id: Option<CallId>,
-    /// What the tool answered.
-    #[serde(default, deserialize_with = "present")]
-    result: Option<Value>,
-    /// Why it has no answer, instead of `result`.
-    #[serde(default)]
-    error: Option<String>,
-}
 
 /// `POST /api/runs/{run}/tool-results`: one result, or a batch.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunResults {
     #[serde(flatten)]
-    one: OneResult,
+    one: CallResult,
     /// Several at once: all are taken, or none.
     #[serde(default)]
-    results: Option<Vec<OneResult>>,
+    results: Option<Vec<CallResult>>,
     /// Which client ran it.
     #[serde(default)]
     client_id: Option<ClientId>,
@@ -57,19 +46,7 @@ pub(super) struct SpaceResults {
 pub(super) struct ResultsTaken {
     success: bool,
     run_id: RunId,
-    results: Vec<Taken>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Taken {
-    tool_call_id: CallId,
-    /// `accepted`, or `repeated` if the same result came before.
-    status: &'static str,
-}
-
-fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(d).map(Some)
+    results: Vec<TakenResult>,
 }
 
 pub(super) async fn for_run(call: Call) -> Result<Response, Refusal> {
@@ -104,36 +81,44 @@ async fn submit(
     id_name: &str,
 ) -> Result<Response, Refusal> {
     let list = given.results.unwrap_or_else(|| vec![given.one]);
+    let (app, by) = (&call.app, &call.principal);
+    let results = take(app, by, viewer, run.clone(), list, given.client_id, id_name).await?;
+    answer::json(200, &ResultsTaken { success: true, run_id: run, results })
+}
+
+/// Takes results, whatever door they came through.
+pub(crate) async fn take(
+    app: &Arc<App>,
+    by: &Principal,
+    viewer: Viewer,
+    run: RunId,
+    list: Vec<CallResult>,
+    client: Option<ClientId>,
+    id_name: &str,
+) -> Result<Vec<TakenResult>, Refusal> {
     let results: Vec<ResultIn> =
         list.into_iter().map(|one| outcome(one, id_name)).collect::<Result<_, Refusal>>()?;
     let ids: Vec<CallId> = results.iter().map(|r| r.call.clone()).collect();
-    let actor = Actor::caller(&call.principal, given.client_id);
-    let caller = Caller { tenant: call.tenant().clone(), viewer, actor };
-    let taken = match call.app.runtime.submit(caller, run.clone(), results).await {
+    let caller = Caller { tenant: by.tenant.clone(), viewer, actor: Actor::caller(by, client) };
+    let taken = match app.runtime.submit(caller, run.clone(), results).await {
         Ok(taken) => taken,
         Err(refused) => {
             if refused.code == ErrorCode::Forbidden {
-                note_refusal(&call, &run).await?;
+                note_refusal(app, by, &run).await?;
             }
             return Err(refused.into());
         }
     };
-    let taken: Vec<Taken> = ids
-        .into_iter()
-        .zip(taken)
-        .map(|(tool_call_id, submitted)| Taken {
-            tool_call_id,
-            status: match submitted {
-                Submitted::Accepted => "accepted",
-                Submitted::Repeated => "repeated",
-                Submitted::Late => "late",
-            },
-        })
-        .collect();
-    answer::json(200, &ResultsTaken { success: true, run_id: run, results: taken })
+    let status = |submitted| match submitted {
+        Submitted::Accepted => TakenStatus::Accepted,
+        Submitted::Repeated => TakenStatus::Repeated,
+        Submitted::Late => TakenStatus::Late,
+    };
+    let taken = ids.into_iter().zip(taken);
+    Ok(taken.map(|(tool_call_id, one)| TakenResult { tool_call_id, status: status(one) }).collect())
 }
 
-fn outcome(one: OneResult, id_name: &str) -> Result<ResultIn, Refusal> {
+fn outcome(one: CallResult, id_name: &str) -> Result<ResultIn, Refusal> {
     let call = one.tool_call_id.ok_or_else(|| ApiError::missing(id_name))?;
     let outcome = match (one.result, one.error) {
         (None, Some(error)) => ToolOutcome::Failed(error),
@@ -156,9 +141,9 @@ fn value_or_error(value: Value) -> ToolOutcome {
 }
 
 /// Somebody tried to answer another's call (row D8).
-async fn note_refusal(call: &Call, run: &RunId) -> Result<(), Refusal> {
-    let (tenant, actor, run) = (call.tenant().clone(), call.actor(), run.clone());
-    call.store()
+async fn note_refusal(app: &App, by: &Principal, run: &RunId) -> Result<(), Refusal> {
+    let (tenant, actor, run) = (by.tenant.clone(), super::call::actor(by), run.clone());
+    app.store
         .write::<_, StoreError, _>(move |tx| {
             Box::pin(
                 async move { audit::write(tx, &tenant, &actor, "result.refused", run.as_str(), None).await },

@@ -65,6 +65,8 @@ pub(crate) enum Handler {
     /// Needs no key either, and reads the query.
     Visited(Arc<dyn Fn(Arc<App>, HashMap<String, String>) -> Answered + Send + Sync>),
     Keyed(Arc<dyn Fn(Call) -> Answered + Send + Sync>),
+    /// The socket of a program that executes tools.
+    Socket,
 }
 
 /// A line of the table.
@@ -80,6 +82,8 @@ pub(crate) struct Route {
     pub(crate) status: u16,
     pub(crate) response: Option<SchemaOf>,
     pub(crate) media: &'static str,
+    /// Of a socket: what the caller says, and what it hears.
+    pub(crate) messages: Option<(SchemaOf, SchemaOf)>,
     /// Takes `Idempotency-Key`.
     pub(crate) once: bool,
     /// Refusals are plain text: its clients show the body to people.
@@ -110,6 +114,14 @@ impl Route {
     {
         let handler = Handler::Visited(Arc::new(move |app, query| Box::pin(handler(app, query))));
         Self::new(Method::GET, path, Access::Open, summary, handler)
+    }
+
+    /// The route that opens a socket, and the messages on it.
+    pub(crate) fn socket<C: JsonSchema, G: JsonSchema>(path: &'static str, summary: &'static str) -> Self {
+        let mut route = Self::new(Method::GET, path, Access::Either, summary, Handler::Socket);
+        route.status = 101;
+        route.messages = Some((schema_of::<C>, schema_of::<G>));
+        route
     }
 
     /// A route whose caller is known.
@@ -146,6 +158,7 @@ impl Route {
             status: 200,
             response: None,
             media: "application/json",
+            messages: None,
             once: false,
             plain: false,
             handler,

@@ -1,12 +1,13 @@
 //! Every native route, once.
 
 use axum::http::Method;
+use toolyard_dialects::native::socket;
 
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
     agents, audit, chat, clients, entities, files, grants, kept, keys, logins, mcp, members, messages,
-    models, ops, plugins, results, runs, secrets, selection, spaces, waits, webhooks,
+    models, ops, plugins, progress, results, runs, secrets, selection, spaces, tools, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -88,6 +89,12 @@ fn agent_routes() -> Vec<Route> {
         get("/api/agents/{agent}", Access::Secret, "Read an agent, by id or name", agents::get)
             .gives::<agents::OneAgent>(200),
         delete("/api/agents/{agent}", Access::Secret, "Remove an agent", agents::delete),
+        get("/api/tools", Access::Either, "List the tools of an agent and how their calls went", tools::list)
+            .asks(&[
+                ("agent", "Its name; missing means the default agent."),
+                ("category", "Only tools of this category."),
+            ])
+            .gives::<tools::ToolList>(200),
         get("/api/models", Access::Either, "List the models that may be named", models::list)
             .gives::<models::ModelList>(200),
     ]
@@ -231,6 +238,14 @@ fn run_routes() -> Vec<Route> {
         post("/api/runs/{run}/tool-results", Access::Member, "Hand in a tool result", results::for_run)
             .takes::<results::RunResults>(BodyKind::Results)
             .gives::<results::ResultsTaken>(200),
+        post(
+            "/api/runs/{run}/tool-progress",
+            Access::Member,
+            "Tell how far a client's tool is",
+            progress::for_run,
+        )
+        .takes::<socket::CallProgress>(BodyKind::Json)
+        .gives::<socket::ProgressAccepted>(200),
         post("/api/runs/{run}/cancel", Access::Secret, "Stop a run", runs::cancel)
             .takes::<runs::CancelRun>(BodyKind::Json)
             .gives::<runs::Canceling>(200),
@@ -357,6 +372,10 @@ fn file_and_client_routes() -> Vec<Route> {
         post("/api/clients/register", Access::Either, "Say who executes tools", clients::register)
             .takes::<clients::NewClient>(BodyKind::Json)
             .gives::<clients::Registered>(200),
+        Route::socket::<socket::ClientMessage, socket::GatewayMessage>(
+            "/api/clients/connect",
+            "Take calls and give results on a WebSocket",
+        ),
         get("/api/clients", Access::Secret, "List clients", clients::list)
             .asks(&[LIMIT])
             .gives::<clients::ClientList>(200),

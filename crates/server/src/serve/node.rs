@@ -13,6 +13,7 @@ pub(super) fn settings(config: &Config) -> io::Result<Settings> {
     settings.active_runs = config.limits.active_runs;
     settings.ask_from = config.permissions.ask_from;
     settings.embedding = config.knowledge.embedder();
+    settings.client_sockets = config.limits.connections;
     settings.client_tools = ClientToolRules {
         public: config.limits.public_tools,
         secret: config.limits.secret_tools,

@@ -26,5 +26,6 @@ CREATE TABLE tool_uses (
     last_at BIGINT NOT NULL,
     PRIMARY KEY (tenant, agent, tool)
 )@ROWLESS;
+ALTER TABLE clients ADD COLUMN by_socket BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE waits ADD COLUMN claim_connection TEXT;
 ALTER TABLE waits ADD COLUMN progressed BIGINT NOT NULL DEFAULT 0;

@@ -21,6 +21,7 @@ mod live;
 mod positions;
 mod postgres_only;
 mod prebuilt;
+mod presences;
 mod restarts;
 mod results;
 mod server;
@@ -106,6 +107,10 @@ stories! {
         ledger::open_waits_are_listed_by_run_space_and_kind,
         ledger::all_waits_of_a_run_close_at_once,
         ledger::waits_name_the_root_of_their_tree,
+        presences::a_program_is_there_while_its_connection_and_its_node_are,
+        presences::a_call_is_offered_until_a_connection_has_it_and_again_when_that_goes,
+        presences::client_calls_are_news,
+        presences::uses_of_tools_add_up_and_are_bounded,
         results::a_hundred_parallel_results_for_one_call_leave_one_event,
         results::parallel_results_for_two_calls_both_land_and_one_wakes,
         results::worker_and_callers_write_one_dense_log,
