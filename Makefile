@@ -42,6 +42,8 @@ test: ## Check and test everything once, as CI does
 	@$(MAKE) lint
 	$(call say,examples in the documentation)
 	@$(CARGO) test $(LOCKED) --workspace --doc --quiet
+	$(call say,TypeScript packages and examples)
+	@LOCKED=$(LOCKED) scripts/test-packages
 	$(call say,kill -9 at every named place of the gateway)
 	@NEXTEST_PROFILE=ci scripts/run-tests $(LOCKED) -p toolyard --features failpoints --test kill
 	$(call say,tests)

@@ -46,7 +46,7 @@ export class Tools {
    * Says how far a call is. Answers whether the gateway took it: one that
    * does not know progress is not asked again.
    */
-  async reportProgress(runId: string, report: { callId: string } & ProgressReport): Promise<boolean> {
+  async reportProgress(runId: string, report: { callId: string; clientId?: string } & ProgressReport): Promise<boolean> {
     if (!this.#progressKnown) return false;
     try {
       await this.#door.json("POST", path`/api/runs/${runId}/tool-progress`, { body: report });
@@ -54,7 +54,7 @@ export class Tools {
     } catch (thrown) {
       if (!(thrown instanceof ToolyardError)) throw thrown;
       // No code of ours: the route itself is missing.
-      if (thrown.status === 405 || (thrown.status === 404 && thrown.message === "No such route")) this.#progressKnown = false;
+      if (thrown.status === 405 || (thrown.status === 404 && thrown.message === "Route not found")) this.#progressKnown = false;
       return false;
     }
   }
