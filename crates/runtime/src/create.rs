@@ -16,7 +16,7 @@ use toolyard_store::runs::{self, NewRun};
 use toolyard_store::spaces::{self, Space};
 use toolyard_store::{Commit, StoreError, Tx, agents, failpoint};
 
-use crate::agents::{Found, LoadedAgent};
+use crate::agents::{Found, LoadedAgent, LoadedTools};
 use crate::command::{CreateRun, Fresh, Once};
 use crate::once;
 use crate::refused::Refused;
@@ -35,6 +35,8 @@ pub(crate) struct Birth<'a> {
     pub(crate) metadata: Option<Value>,
     pub(crate) model: Option<&'a str>,
     pub(crate) picks: Option<Picks>,
+    /// The agent's tools and those that the request brings.
+    pub(crate) tools: Option<&'a LoadedTools>,
 }
 
 /// A run as `POST /api/runs` answers it.
@@ -132,6 +134,7 @@ impl Runtime {
             metadata: create.metadata.clone(),
             model: create.model.as_deref(),
             picks,
+            tools: None,
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         Ok(CreatedRun { run, started })
@@ -177,6 +180,13 @@ impl Runtime {
     ) -> Result<(RunId, bool), StoreError> {
         let run = RunId::mint();
         let config = &birth.agent.config;
+        let toolset = match birth.tools {
+            Some(tools) => {
+                agents::put_toolset(tx, &birth.by.tenant, &tools.hash, &tools.set).await?;
+                tools.hash.clone()
+            }
+            None => birth.agent.tools.hash.clone(),
+        };
         let new = NewRun {
             tenant: birth.by.tenant.clone(),
             id: run.clone(),
@@ -193,7 +203,7 @@ impl Runtime {
         let created = RunCreated {
             agent: config.agent.name.clone(),
             agent_version: Guarded::Shown(birth.agent.hash.clone()),
-            toolset: Guarded::Shown(birth.agent.tools.hash.clone()),
+            toolset: Guarded::Shown(toolset),
             space: new.space.clone(),
             agent_entity: new.agent_entity.clone(),
             trigger: birth.trigger,

@@ -31,7 +31,7 @@ pub use agents::{LoadedAgent, check_agent, check_secret_fields};
 pub use client_tools::BroughtTools;
 pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Respond, Triggered};
 pub use create::{CreatedRun, check_model};
-pub use facts::{AnswerIn, Caller, Remember, ResultIn, Submitted};
+pub use facts::{AnswerIn, Caller, ProgressIn, Remember, ResultIn, Submitted};
 pub use outbox::{Delivery, Retry};
 pub use refused::{Refused, store_error};
 pub use runtime::Runtime;

@@ -123,6 +123,7 @@ impl Runtime {
                 metadata: Some(json!({"planId": plan.id})),
                 model: None,
                 picks: self.picks_of(tx, &plan, &space.id).await?,
+                tools: None,
             };
             self.give_birth(tx, birth, desk).await?.0
         };

@@ -8,6 +8,7 @@
 mod answer;
 mod cancel;
 mod expire;
+mod progress;
 mod results;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use toolyard_store::runs::{self, RunRow};
 use toolyard_store::{StoreError, Tx};
 
 pub use answer::{AnswerIn, Remember};
+pub use progress::ProgressIn;
 pub use results::{ResultIn, Submitted};
 
 use crate::family::Member;

@@ -3,6 +3,7 @@
 
 mod agent;
 mod backup;
+mod chat;
 mod doctor;
 pub(crate) mod extract;
 mod key;
@@ -76,6 +77,8 @@ enum Command {
     /// Keys of tenants: create, list, revoke.
     #[command(subcommand)]
     Key(key::Key),
+    /// Talk with an agent of a running gateway.
+    Chat(Box<chat::Chat>),
     /// Runs: list, show, cancel.
     #[command(subcommand)]
     Run(run::Run),
@@ -146,6 +149,7 @@ async fn obey(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Agent(command) => agent::obey(command, &common, &config).await?,
         Command::Key(command) => key::obey(command, &common, &config).await?,
         Command::Run(command) => run::obey(command, &common, &config).await?,
+        Command::Chat(chat) => return Box::pin(chat::obey(*chat, &common, &config)).await,
         Command::Doctor => return doctor::obey(&common, &config).await,
         // Done before: the configuration above, the sandbox in `main`.
         Command::Config(_) | Command::JsWorker | Command::Extract { .. } => {}

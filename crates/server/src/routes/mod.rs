@@ -26,6 +26,7 @@ mod ops;
 mod own;
 mod page;
 mod plans;
+mod progress;
 mod results;
 mod route;
 pub(crate) mod router;

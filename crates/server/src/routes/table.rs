@@ -6,7 +6,7 @@ use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
     agents, audit, clients, entities, files, grants, kept, keys, mcp, members, messages, models, ops,
-    results, runs, secrets, selection, spaces, waits, webhooks,
+    progress, results, runs, secrets, selection, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -107,7 +107,12 @@ fn entity_routes() -> Vec<Route> {
         .gives::<entities::OneEntity>(201)
         .once(),
         get("/api/entities", Access::Secret, "List entities", entities::list)
-            .asks(&[LIMIT, BEFORE, ("type", "human, agent or system.")])
+            .asks(&[
+                LIMIT,
+                BEFORE,
+                ("type", "human, agent or system."),
+                ("externalId", "The one entity of this externalId, or none."),
+            ])
             .gives::<entities::EntityList>(200),
         get("/api/entities/{entity}", Access::Secret, "Read an entity", entities::get)
             .gives::<entities::OneEntity>(200),
@@ -229,6 +234,14 @@ fn run_routes() -> Vec<Route> {
         post("/api/runs/{run}/tool-results", Access::Member, "Hand in a tool result", results::for_run)
             .takes::<results::RunResults>(BodyKind::Results)
             .gives::<results::ResultsTaken>(200),
+        post(
+            "/api/runs/{run}/tool-progress",
+            Access::Member,
+            "Say how far a client's tool is",
+            progress::for_run,
+        )
+        .takes::<progress::NewProgress>(BodyKind::Json)
+        .gives::<progress::Progressed>(200),
         post("/api/runs/{run}/cancel", Access::Secret, "Stop a run", runs::cancel)
             .takes::<runs::CancelRun>(BodyKind::Json)
             .gives::<runs::Canceling>(200),
