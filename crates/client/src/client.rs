@@ -106,7 +106,8 @@ impl ClientBuilder {
         self.auth = auth;
         self
     }
-    /// A stable id of this program, for claims. Missing gets a new one.
+    /// A stable id of this program, for claims. Missing gets the one of the
+    /// journal's file, else a new one.
     pub fn client_id(mut self, id: ClientId) -> Self {
         self.id = Some(id);
         self
@@ -148,6 +149,7 @@ impl ClientBuilder {
         let base = Target::parse(&self.base_url)
             .map_err(|e| ClientError::settings(format!("base_url {:?}: {e}", self.base_url)))?;
         let door = Door::operator().map_err(|e| ClientError::settings(e.causes()))?;
+        let id = self.id.or_else(|| self.journal.client()).unwrap_or_else(ClientId::mint);
         let shared = Shared {
             door,
             base,
@@ -158,7 +160,7 @@ impl ClientBuilder {
             journal: self.journal,
             registry: Mutex::default(),
             name: self.name,
-            id: self.id.unwrap_or_else(ClientId::mint),
+            id,
             log: self.log,
             listeners: Mutex::default(),
             gateway: Mutex::default(),
@@ -190,6 +192,11 @@ impl Client {
     /// The gateway's version, once it has answered (row H68).
     pub fn gateway_version(&self) -> Option<String> {
         lock(&self.shared.gateway).version.clone()
+    }
+
+    /// Reads any route that has no function of its own here.
+    pub async fn request(&self, path: &str) -> Result<serde_json::Value, ClientError> {
+        self.get(self.below(path)).await
     }
 
     /// What the gateway said that it cannot serve.

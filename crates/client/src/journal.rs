@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolyard_protocol::CallId;
+use toolyard_protocol::{CallId, ClientId};
 
 /// What a tool answered, or why it did not.
 pub type Outcome = Result<Value, String>;
@@ -58,9 +58,20 @@ enum Known {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "state")]
 enum Line {
-    Started { call: CallId },
-    Ended { call: CallId, outcome: Stored },
-    Posted { call: CallId },
+    /// Whose journal it is: after a restart its claims are its own.
+    Client {
+        client: ClientId,
+    },
+    Started {
+        call: CallId,
+    },
+    Ended {
+        call: CallId,
+        outcome: Stored,
+    },
+    Posted {
+        call: CallId,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -76,6 +87,7 @@ struct Book {
     /// Calls that this process is at.
     running: HashSet<CallId>,
     file: Option<(PathBuf, File)>,
+    client: Option<ClientId>,
 }
 
 /// Outcomes by call id: in memory, or in a file that survives the process.
@@ -107,14 +119,22 @@ impl Journal {
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(fault)?;
-        let known = read(&path, &text)?;
+        let (known, client) = read(&path, &text)?;
         // A line that a crash cut off is void; what follows must not join it.
         if text.last().is_some_and(|byte| *byte != b'\n') {
             let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             file.set_len(whole as u64).map_err(fault)?;
         }
-        let book = Book { known, running: HashSet::new(), file: Some((path, file)) };
+        let mut book = Book { known, running: HashSet::new(), file: Some((path, file)), client };
+        if book.client.is_none() {
+            book.sign(ClientId::mint())?;
+        }
         Ok(Self { book: Arc::new(Mutex::new(book)) })
+    }
+
+    /// The program that this file belongs to.
+    pub(crate) fn client(&self) -> Option<ClientId> {
+        self.book().client.clone()
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -201,6 +221,12 @@ impl Book {
         written.map_err(|why| JournalError::File { path: path.clone(), why })
     }
 
+    fn sign(&mut self, client: ClientId) -> Result<(), JournalError> {
+        self.write(&Line::Client { client: client.clone() })?;
+        self.client = Some(client);
+        Ok(())
+    }
+
     fn empty_if_done(&mut self) -> Result<(), JournalError> {
         let done = self.known.is_empty();
         let Some((path, file)) = &mut self.file else { return Ok(()) };
@@ -209,14 +235,18 @@ impl Book {
             return Ok(());
         }
         let emptied = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)).map(|_| ()));
-        emptied.map_err(|why| JournalError::File { path: path.clone(), why })
+        emptied.map_err(|why| JournalError::File { path: path.clone(), why })?;
+        match self.client.clone() {
+            Some(client) => self.sign(client),
+            None => Ok(()),
+        }
     }
 }
 
 /// Calls that a former process left open. A last line without an end is the
 /// one that was being written when it stopped.
-fn read(path: &Path, bytes: &[u8]) -> Result<HashMap<CallId, Known>, JournalError> {
-    let mut known = HashMap::new();
+fn read(path: &Path, bytes: &[u8]) -> Result<(HashMap<CallId, Known>, Option<ClientId>), JournalError> {
+    let (mut known, mut owner) = (HashMap::new(), None);
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     for (number, line) in bytes[..whole].split(|byte| *byte == b'\n').enumerate() {
         if line.is_empty() {
@@ -224,11 +254,15 @@ fn read(path: &Path, bytes: &[u8]) -> Result<HashMap<CallId, Known>, JournalErro
         }
         let broken = |_| JournalError::Broken { path: path.to_path_buf(), line: number + 1 };
         match serde_json::from_slice(line).map_err(broken)? {
+            Line::Client { client } => {
+                owner = Some(client);
+                None
+            }
             Line::Started { call } => known.insert(call, Known::Started),
             Line::Ended { call, outcome: Stored::Ok(value) } => known.insert(call, Known::Ended(Ok(value))),
             Line::Ended { call, outcome: Stored::Error(text) } => known.insert(call, Known::Ended(Err(text))),
             Line::Posted { call } => known.remove(&call),
         };
     }
-    Ok(known)
+    Ok((known, owner))
 }

@@ -67,13 +67,16 @@ pub use event::{
 pub use journal::{Begun, Journal, JournalError, Outcome};
 pub use mcp::{McpPlugin, McpServer, mcp_plugin, mcp_plugin_from_file};
 pub use plugin::{Handled, Plugin, PluginBuilder, PluginError, plugin};
-pub use provider::{ClientToolProvider, Function, FunctionCall, FunctionResult, TaskContext, Validation};
+pub use provider::{ClientToolProvider, FunctionResult, TaskContext};
 pub use serve::{Scope, ServeTools, Served};
 pub use stream::EventStream;
-pub use tool::{CallContext, Failure, Tool, ToolBuilder, ToolDefinition, definition_json, tool};
+pub use tool::{CallContext, Failure, Tool, ToolBuilder, ToolDefinition, ToolOptions, definition_json, tool};
 
 pub use serde_json::json;
 pub use tokio_util::sync::CancellationToken;
 pub use toolyard_mcp::LeftOut;
 pub use toolyard_protocol::{CallId, ClientId, EntityId, ErrorCode, MessageId, RunId, SpaceId, WaitId};
-pub use toolyard_schema::{DefinitionErrors, validate_definitions};
+pub use toolyard_schema::{
+    ArgumentsVerdict, ClientToolCall, DefinitionErrors, FunctionCall, Limits, NameRule, Validation,
+    safe_validate_tool_definitions, validate_tool_definitions,
+};

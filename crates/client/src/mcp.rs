@@ -24,7 +24,7 @@ use toolyard_schema::Schemas;
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::plugin::Plugin;
-use crate::tool::{CallContext, Failure, Tool, ToolDefinition};
+use crate::tool::{CallContext, Failure, Tool, ToolDefinition, ToolOptions};
 
 /// One MCP server: a program to start, or an address.
 #[derive(Debug, Clone)]
@@ -159,7 +159,13 @@ impl McpPlugin {
             let name = plain_name(tool, &catalogue.tools);
             match schema::narrowed(&tool.tool.input_schema) {
                 Ok(schema) => {
-                    let about = ToolDefinition { name, description: description(tool), schema };
+                    // Judged by the gateway as what it is: a tool of an MCP server.
+                    let options = ToolOptions {
+                        service_id: Some(tool.server.as_str().to_owned()),
+                        risk: Some(tool.risk),
+                        ..ToolOptions::default()
+                    };
+                    let about = ToolDefinition { name, description: description(tool), schema, options };
                     let bridged = Bridged {
                         about,
                         tool: tool.clone(),

@@ -47,7 +47,9 @@ pub(crate) fn choose(client: &Client, call: &ToolCall, first: Option<&Override>)
     // The book is closed again before anybody else's code runs.
     let (tool, plugins) = {
         let book = client.shared.registry();
-        (book.tool(&call.name), book.plugins())
+        // A gateway that resolves conflicts by a prefix calls it so.
+        let renamed = || call.name.strip_prefix("client_").and_then(|name| book.tool(name));
+        (book.tool(&call.name).or_else(renamed), book.plugins())
     };
     if let Some(tool) = tool {
         return Some(Chosen::Tool(tool));

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolyard_protocol::{CallId, RunId, WaitId};
-pub use toolyard_schema::ToolDefinition;
+pub use toolyard_schema::{ToolDefinition, ToolOptions};
 
 use crate::call::ToolCall;
 use crate::client::Client;
@@ -91,11 +91,8 @@ impl fmt::Debug for CallContext {
 
 /// A definition as the wire carries it.
 pub fn definition_json(definition: &ToolDefinition) -> Value {
-    json!({
-        "name": definition.name,
-        "description": definition.description,
-        "parameters": definition.schema,
-    })
+    // A definition is plain data: writing it cannot fail.
+    serde_json::to_value(definition).unwrap_or_default()
 }
 
 /// Begins a tool: `tool("add").describe("Adds.").parameters(schema).run(…)`.
@@ -105,6 +102,7 @@ pub fn tool(name: impl Into<String>) -> ToolBuilder {
             name: name.into(),
             description: String::new(),
             schema: json!({ "type": "object", "properties": {} }),
+            options: ToolOptions::default(),
         },
         timeout: None,
         idempotent: false,
@@ -134,9 +132,17 @@ impl ToolBuilder {
         self
     }
 
+    /// How long a call may take.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
+        self
+    }
+
+    /// What else the gateway may know: risk, category, expiry, version.
+    #[must_use]
+    pub fn options(mut self, options: ToolOptions) -> Self {
+        self.definition.options = options;
         self
     }
 

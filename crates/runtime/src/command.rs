@@ -5,6 +5,8 @@ use toolyard_protocol::message::{Message, Part, Speaker};
 use toolyard_protocol::{AgentName, EntityId, Principal, RunId, SpaceId};
 use toolyard_store::idempotency::Scope;
 
+use crate::client_tools::BroughtTools;
+
 /// A message for a space, and for the agents in it.
 #[derive(Debug, Clone)]
 pub struct PostMessage {
@@ -20,6 +22,8 @@ pub struct PostMessage {
     pub model: Option<String>,
     /// Only tools of these categories, for runs that this message starts.
     pub categories: Option<Vec<String>>,
+    /// Tools that the sender executes, for runs that this message starts.
+    pub client_tools: BroughtTools,
 }
 
 /// A run on what the space already says.

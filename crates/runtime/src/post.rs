@@ -109,6 +109,10 @@ impl Runtime {
         let Some(agent) = self.current_agent(tx, &post.by.tenant, listener.agent.as_ref()).await? else {
             return Ok(told(None, Disposition::AgentMissing));
         };
+        let tools = match &post.client_tools {
+            brought if brought.is_empty() => None,
+            brought => Some(self.join_client_tools(&agent, brought)?),
+        };
         let trigger = post
             .sender
             .as_ref()
@@ -124,7 +128,7 @@ impl Runtime {
             metadata: None,
             model: post.model.as_deref(),
             picks: picks.cloned(),
-            tools: None,
+            tools: tools.as_ref(),
             tainted: false,
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;

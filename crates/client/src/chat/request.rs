@@ -64,6 +64,13 @@ impl Chat {
         self
     }
 
+    /// Sends no definitions: the agent has these tools in its configuration,
+    /// and this program only executes them.
+    pub fn without_tools(mut self) -> Self {
+        self.message.client_tools = Some(Vec::new());
+        self
+    }
+
     /// Takes calls before the plugins do. `None` means "as usual", and must be
     /// said without doing anything.
     pub fn on_tool_call(
@@ -79,6 +86,7 @@ impl Chat {
         let Self { client, space, mut message, max_tool_rounds, on_tool_call } = self;
         // A hook may still take tools away, or add some.
         message.client_tools = message.client_tools.or_else(|| client.client_tools());
+        message.client_tools = message.client_tools.filter(|tools| !tools.is_empty());
         let plugins = client.shared.registry().plugins();
         for plugin in plugins {
             let name = plugin.name();

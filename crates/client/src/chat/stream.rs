@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use toolyard_protocol::{CallId, MessageId, RunId};
 
 use super::response::{ChatResponse, Gather};
-use crate::api::Posted;
+use crate::api::{Posted, Wait, WaitFilter};
 use crate::call::ToolCall;
 use crate::client::{Client, ClientEvent};
 use crate::error::ClientError;
@@ -39,6 +39,7 @@ pub enum ChatEvent {
 }
 
 type Items = Pin<Box<dyn Stream<Item = Result<ChatEvent, ClientError>> + Send>>;
+type Events = Pin<Box<dyn Stream<Item = Result<Event, ClientError>> + Send>>;
 
 /// A stream of a chat. To drop it leaves calls that are being executed; the
 /// runs go on without a reader.
@@ -77,9 +78,11 @@ impl ChatStream {
             client,
             events,
             running: FuturesUnordered::new(),
+            looking: FuturesUnordered::new(),
             ready: VecDeque::new(),
             cancels: HashMap::new(),
             unhandled: Vec::new(),
+            parked: false,
             rounds: BTreeSet::new(),
             max_rounds,
             first,
@@ -119,10 +122,7 @@ impl ChatStream {
 
 /// A run that was live before: what it did before it got the message is not
 /// an answer to it.
-fn after_message(
-    events: EventStream,
-    since: Option<MessageId>,
-) -> Pin<Box<dyn Stream<Item = Result<Event, ClientError>> + Send>> {
+fn after_message(events: EventStream, since: Option<MessageId>) -> Events {
     let Some(since) = since else { return events.boxed() };
     let mut heard = false;
     let shown = events.filter_map(move |item| {
@@ -146,15 +146,20 @@ enum State {
 }
 
 type Done = (ToolCall, Result<Performed, ClientError>);
+type Found = Result<Vec<Wait>, ClientError>;
 
 struct Talk {
     client: Client,
-    events: SelectAll<Pin<Box<dyn Stream<Item = Result<Event, ClientError>> + Send>>>,
+    events: SelectAll<Events>,
     running: FuturesUnordered<BoxFuture<'static, Done>>,
+    /// Calls of runs below, which are announced on streams of their own.
+    looking: FuturesUnordered<BoxFuture<'static, Found>>,
     ready: VecDeque<ChatEvent>,
     cancels: HashMap<CallId, CancellationToken>,
     /// Open calls of clients that nobody here executes.
     unhandled: Vec<ToolCall>,
+    /// The run does nothing but wait for clients.
+    parked: bool,
     /// Steps whose calls were executed here: each is one round of results.
     rounds: BTreeSet<(RunId, u32)>,
     max_rounds: u32,
@@ -175,11 +180,23 @@ impl Talk {
                 State::Open | State::Closing => {}
             }
             let open = self.state == State::Open;
+            if self.parked && self.running.is_empty() && self.looking.is_empty() && !self.unhandled.is_empty()
+            {
+                self.parked = false;
+                self.gather.response.pending.clone_from(&self.unhandled);
+                return Some(Ok(ChatEvent::Unhandled(self.unhandled.clone())));
+            }
             tokio::select! {
                 Some(done) = self.running.next(), if !self.running.is_empty() => {
                     if let Err(error) = self.ended(done) {
                         self.state = State::Over;
                         return Some(Err(error));
+                    }
+                }
+                Some(found) = self.looking.next(), if !self.looking.is_empty() => {
+                    // A call that cannot be looked up waits for another client.
+                    for wait in found.unwrap_or_default().iter().filter(|wait| wait.may_answer) {
+                        self.offered(ToolCall::waiting(wait));
                     }
                 }
                 item = self.events.next(), if open => match item {
@@ -209,12 +226,12 @@ impl Talk {
                     cancel.cancel();
                 }
             }
-            (EventKind::Waiting(waiting), _) if waiting.reason == "client" => {
-                if self.running.is_empty() && !self.unhandled.is_empty() {
-                    self.gather.response.pending.clone_from(&self.unhandled);
-                    self.ready.push_back(ChatEvent::Unhandled(self.unhandled.clone()));
-                }
+            (EventKind::ChildAsked(asked), _) if asked.kind == "client" && asked.may_answer => {
+                let (client, run) = (self.client.clone(), Some(asked.child_run_id));
+                let filter = WaitFilter { run, kind: Some("client"), ..WaitFilter::default() };
+                self.looking.push(Box::pin(async move { client.waits().list(&filter).await }));
             }
+            (EventKind::Waiting(waiting), _) => self.parked = waiting.reason == "client",
             _ => {}
         }
     }

@@ -54,6 +54,7 @@ async fn posted(yard: &Yard, text: &str, model: &str) -> Result<RunId, toolyard_
         trigger_agents: true,
         model: Some(model.to_owned()),
         categories: None,
+        client_tools: Default::default(),
     };
     match yard.rt.post_message(post, None).await? {
         Fresh::Done(posted) => Ok(posted.runs[0].run.clone().unwrap()),
@@ -377,6 +378,7 @@ async fn an_uploaded_picture_reaches_the_model() {
         trigger_agents: true,
         model: None,
         categories: None,
+        client_tools: Default::default(),
     };
     let Fresh::Done(posted) = yard.rt.post_message(post, None).await.unwrap() else {
         panic!("no key was given")

@@ -56,6 +56,7 @@ async fn h10_categories_pick_groups_of_tools_for_one_message() {
         trigger_agents: true,
         model: None,
         categories: Some(vec!["senses".to_owned()]),
+        client_tools: Default::default(),
     };
     let Fresh::Done(posted) = yard.rt.post_message(post, None).await.unwrap() else { panic!("fresh") };
     let run = posted.runs[0].run.clone().unwrap();

@@ -258,6 +258,7 @@ impl Yard {
             trigger_agents: true,
             model: None,
             categories: None,
+            client_tools: Default::default(),
         };
         match self.rt.post_message(post, None).await.unwrap() {
             Fresh::Done(posted) => posted,

@@ -3,6 +3,7 @@
 
 mod agent;
 mod backup;
+mod chat;
 mod doctor;
 pub(crate) mod extract;
 mod key;
@@ -80,6 +81,8 @@ enum Command {
     /// Plugins: keygen, sign, verify, trust, install, list, uninstall, revoke.
     #[command(subcommand)]
     Plugin(plugin::Plugin),
+    /// Talk with an agent of a running gateway.
+    Chat(Box<chat::Chat>),
     /// Runs: list, show, cancel.
     #[command(subcommand)]
     Run(run::Run),
@@ -151,6 +154,7 @@ async fn obey(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Key(command) => key::obey(command, &common, &config).await?,
         Command::Plugin(command) => plugin::obey(command, &common, &config).await?,
         Command::Run(command) => run::obey(command, &common, &config).await?,
+        Command::Chat(chat) => return Box::pin(chat::obey(*chat, &common, &config)).await,
         Command::Doctor => return doctor::obey(&common, &config).await,
         // Done before: the configuration above, the sandbox in `main`.
         Command::Config(_) | Command::JsWorker | Command::Extract { .. } => {}

@@ -11,5 +11,6 @@ pub(crate) mod origin;
 pub(crate) mod rate;
 pub(crate) mod refusal;
 pub(crate) mod site;
+pub(crate) mod version;
 
 pub(crate) use refusal::Refusal;

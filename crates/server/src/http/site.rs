@@ -16,6 +16,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::origin::{Pattern, split_port};
 use super::refusal::Refusal;
+use super::version;
 
 /// Who may call from a browser.
 #[derive(Debug, Clone)]
@@ -89,8 +90,14 @@ impl Sites {
                 HeaderName::from_static("x-filename"),
                 HeaderName::from_static("idempotency-key"),
                 HeaderName::from_static("last-event-id"),
+                version::SDK,
             ])
-            .expose_headers([header::RETRY_AFTER, HeaderName::from_static("x-request-id")])
+            .expose_headers([
+                header::RETRY_AFTER,
+                HeaderName::from_static("x-request-id"),
+                version::VERSION,
+                version::WARNING,
+            ])
             .max_age(Duration::from_secs(600))
     }
 }

@@ -191,11 +191,18 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
     let limit = page::limit(&call.query)?;
     let before = page::typed(&call.query, "before", EntityId::parse)?;
     let kind = page::typed(&call.query, "type", |t| EntityKind::parse(t).ok_or(()))?;
+    let external = call.query.get("externalId").cloned();
     let tenant = call.tenant().clone();
     let rows: Vec<Entity> = call
         .store()
         .read::<_, StoreError, _>(move |tx| {
-            Box::pin(async move { entities::list(tx, &tenant, kind, before.as_ref(), limit).await })
+            Box::pin(async move {
+                let Some(external) = external else {
+                    return entities::list(tx, &tenant, kind, before.as_ref(), limit).await;
+                };
+                let found = entities::by_external(tx, &tenant, &external).await?;
+                Ok(found.filter(|entity| kind.is_none_or(|kind| entity.kind == kind)).into_iter().collect())
+            })
         })
         .await?;
     let next = page::next(&rows, limit, |entity| entity.id.to_string());

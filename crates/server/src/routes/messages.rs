@@ -8,11 +8,12 @@ use toolyard_dialects::native::{self, MessageView};
 use toolyard_protocol::message::{Message, Part, Speaker};
 use toolyard_protocol::{ApiError, EntityId, FileId, KeyKind, RunId, Viewer, limits};
 use toolyard_runtime::{Fresh, Once, PostMessage, Posted};
+use toolyard_schema::NameRule;
 use toolyard_store::{StoreError, blobs, messages};
 
 use super::call::Call;
 use super::{answer, page};
-use crate::http::Refusal;
+use crate::http::{Refusal, version};
 
 /// A message to post. `content` is text, or `parts` says more.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -39,6 +40,10 @@ pub(super) struct NewMessage {
     /// Only tools of these categories, and those that have none.
     #[serde(default)]
     selected_tool_categories: Option<Vec<String>>,
+    /// Tools that the sender's program executes, for the runs that it starts:
+    /// `{name, description, parameters}`.
+    #[serde(default)]
+    client_tools: Option<Vec<Value>>,
 }
 
 fn yes() -> bool {
@@ -123,6 +128,11 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
     let new: NewMessage = call.json()?;
     let (space, viewer) = call.space()?;
     let speaker = speaker(&call, new.role)?;
+    let brought = call.app.runtime.accept_client_tools(
+        &call.principal,
+        NameRule::Chat,
+        new.client_tools.as_deref().unwrap_or_default(),
+    )?;
     check_files(&call, new.parts.as_deref().unwrap_or_default()).await?;
     let post = PostMessage {
         by: call.principal.clone(),
@@ -134,17 +144,23 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
         trigger_agents: new.trigger_agents,
         model: super::models::named(&call, new.model)?,
         categories: categories(new.selected_tool_categories)?,
+        client_tools: brought,
     };
+    let warnings = post.client_tools.warnings().to_vec();
     let seen = viewer.clone();
     let once = call.scope()?.map(|scope| Once {
         scope,
         respond: Box::new(move |posted: &Posted| (201, posted_body(posted, &seen))),
     });
     let viewer = viewer.clone();
-    match call.app.runtime.post_message(post, once).await? {
-        Fresh::Done(posted) => Ok(answer::text(201, posted_body(&posted, &viewer))),
-        Fresh::Before { status, response } => Ok(answer::text(status, response)),
+    let mut answered = match call.app.runtime.post_message(post, once).await? {
+        Fresh::Done(posted) => answer::text(201, posted_body(&posted, &viewer)),
+        Fresh::Before { status, response } => answer::text(status, response),
+    };
+    for warning in &warnings {
+        version::warn(answered.headers_mut(), warning);
     }
+    Ok(answered)
 }
 
 fn categories(given: Option<Vec<String>>) -> Result<Option<Vec<String>>, Refusal> {

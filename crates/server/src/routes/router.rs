@@ -17,7 +17,7 @@ use super::dispatch::dispatch;
 use super::route::Route;
 use super::table::table;
 use crate::app::App;
-use crate::http::{Refusal, meter};
+use crate::http::{Refusal, meter, version};
 
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let mut router = Router::new();
@@ -38,11 +38,14 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .layer(app.sites.cors())
         .layer(axum::middleware::from_fn(move |request: Request, next: axum::middleware::Next| {
             let checked = sites.check(&request);
+            let warning = version::warning(request.headers());
             async move {
-                match checked {
+                let mut response = match checked {
                     Ok(()) => next.run(request).await,
                     Err(refused) => refused.into_response(),
-                }
+                };
+                version::stamp(response.headers_mut(), warning.as_deref());
+                response
             }
         }))
         // Without it every request builds its route and the layers around it anew.

@@ -116,7 +116,12 @@ fn entity_routes() -> Vec<Route> {
         .gives::<entities::OneEntity>(201)
         .once(),
         get("/api/entities", Access::Secret, "List entities", entities::list)
-            .asks(&[LIMIT, BEFORE, ("type", "human, agent or system.")])
+            .asks(&[
+                LIMIT,
+                BEFORE,
+                ("type", "human, agent or system."),
+                ("externalId", "The one entity of this externalId, or none."),
+            ])
             .gives::<entities::EntityList>(200),
         get("/api/entities/{entity}", Access::Secret, "Read an entity", entities::get)
             .gives::<entities::OneEntity>(200),
