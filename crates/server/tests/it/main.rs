@@ -27,6 +27,8 @@ mod models;
 mod nodes;
 mod orders;
 mod planned;
+mod plugin_cli;
+mod plugins;
 mod poison;
 mod readme;
 mod rest;
