@@ -58,7 +58,7 @@ async fn ids(yard: &Yard) -> Vec<(&'static str, String)> {
     let curator = gateway.secret(Method::PUT, "/api/curators/ours").json(&json!({"plugins": ["*"]}));
     crate::gateway::fine(curator).await;
     let plugin = json!({"id": "ours", "name": "Ours", "version": "1.0.0", "tools": [{"name": "ours",
-        "description": "x", "parameters": {"type": "object"}, "executorCode": "return 1"}]});
+        "description": "x", "parameters": {"type": "object", "properties": {}}, "executorCode": "return 1"}]});
     gateway.post("/api/plugins", plugin.clone()).await;
     gateway.post("/api/plugins/install", plugin).await;
     vec![

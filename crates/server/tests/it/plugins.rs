@@ -55,12 +55,18 @@ async fn install(gateway: &Gateway, plugin: &Value) -> (u16, Value) {
     (status.as_u16(), body)
 }
 
-/// An agent that uses plugins, in a space with ann.
-async fn space_with(gateway: &Gateway, plugins: Value) -> String {
-    let config = json!({
+/// An agent that uses plugins, and has a tool of its own: a model without
+/// any tool calls none.
+fn agent(plugins: &Value) -> Value {
+    json!({
         "agent": {"name": "clock"}, "model": {"provider": "demo", "name": "demo"}, "plugins": plugins,
-    });
-    gateway.post("/api/agents", json!({ "config": config })).await;
+        "tools": [{"name": "echo", "description": "Says it again.", "execution": {"mode": "pass-through"}}],
+    })
+}
+
+/// Such an agent in a space with ann.
+async fn space_with(gateway: &Gateway, plugins: Value) -> String {
+    gateway.post("/api/agents", json!({ "config": agent(&plugins) })).await;
     let made = gateway.post("/api/entities/agent", json!({"agentId": "clock"})).await;
     let (space, ann) = (new_space(gateway).await, new_user(gateway, "ann").await);
     join(gateway, &space, made["entity"]["id"].as_str().unwrap()).await;
@@ -275,16 +281,8 @@ async fn h49_a_new_version_replaces_the_old_one_and_names_are_kept_apart() {
     assert!(call(&gateway, &space, "get_current_time", json!({})).await.is_ok());
     assert_eq!(call(&gateway, &space, "broken", json!({})).await.unwrap_err(), "Tool: broken not found");
     // Another version than the agent wants gives nothing.
-    let space = {
-        gateway
-            .post(
-                "/api/agents",
-                json!({"config": {"agent": {"name": "clock"},
-            "model": {"provider": "demo", "name": "demo"}, "plugins": ["dev-time-plugin@^2"]}}),
-            )
-            .await;
-        space
-    };
+    let config = agent(&json!(["dev-time-plugin@^2"]));
+    gateway.post("/api/agents", json!({ "config": config })).await;
     let error = call(&gateway, &space, "get_current_time", json!({})).await.unwrap_err();
     assert!(error.ends_with("is installed as 1.3.0, the agent wants ^2"), "{error}");
     let gone = gateway.secret(Method::DELETE, "/api/plugins/dev-time-plugin").send().await.unwrap();
@@ -313,7 +311,7 @@ async fn x12_the_gateway_accepts_nothing_that_is_not_genuine() {
     for forged in [
         one.clone(),
         edit("/tools/0/executorCode", json!("return 'evil'")),
-        edit("/tools/0/parameters", json!({"type": "object"})),
+        edit("/tools/0/parameters", json!({"type": "object", "properties": {}})),
         edit("/signature", two["signatures"][0]["signature"].clone()),
         edit("/signatures", again),
         edit("/signatures", json!([])),
@@ -496,6 +494,7 @@ async fn h64_fetch_reaches_the_hosts_of_the_manifest_and_only_if_the_operator_al
 #[tokio::test]
 async fn h64_a_plugin_without_the_permission_has_no_fetch_and_asks_nobody() {
     let gateway = Gateway::start().await;
+    let space = space_with(&gateway, json!(["dev-time-plugin"])).await;
     for (code, said) in [
         ("return await fetch('http://127.0.0.1/')", "fetch is not defined"),
         ("return await host('fetch', {})", "host is not defined"),
@@ -503,7 +502,6 @@ async fn h64_a_plugin_without_the_permission_has_no_fetch_and_asks_nobody() {
     ] {
         let plugin = changed(|p| p["tools"][0]["executorCode"] = json!(code));
         assert_eq!(install(&gateway, &plugin).await.0, 200, "its author may still change it");
-        let space = space_with(&gateway, json!(["dev-time-plugin"])).await;
         let error = call(&gateway, &space, "get_current_time", json!({})).await.unwrap_err();
         assert!(error.contains(said), "{error}");
     }
