@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use secrecy::SecretString;
-use toolyard_egress::{Door, EgressError, Header, Letter, Opened, Patience, Verb, Whole};
+use toolyard_egress::{Door, EgressError, Header, Letter, Only, Opened, Patience, Verb, Whole};
 
 use crate::server::{Server, ok, redirect};
 
@@ -122,4 +122,32 @@ async fn x10_the_whole_answer_has_one_deadline_over_all_hops() {
     let target = door.target(&big.url("/")).unwrap();
     let error = door.ask(Letter { target: &target, ..letter }, Duration::from_secs(10)).await.unwrap_err();
     assert_eq!(error.to_string(), "the answer is larger than 4 bytes");
+}
+
+#[tokio::test]
+async fn x10_a_narrowed_door_leads_to_its_hosts_alone_on_every_hop() {
+    let other = Server::start(Vec::new()).await;
+    let server = Server::start(vec![redirect(302, &other.url("/")), redirect(302, "/next")]).await;
+    let wide = door(&[&server, &other]);
+    let narrow = wide.only(Only::parse(&[format!("127.0.0.1:{}", server.port)]).unwrap());
+    let refused = "the address is not one of the hosts asked for";
+    assert_eq!(narrow.target(&other.url("/")).unwrap_err().to_string(), refused);
+    // A target of the wide door does not help either.
+    let target = wide.target(&other.url("/")).unwrap();
+    let letter = Letter {
+        verb: Verb::Get,
+        target: &target,
+        headers: &[],
+        accept: "*/*",
+        body: None,
+        patience: PATIENCE,
+    };
+    assert_eq!(narrow.send(letter).await.unwrap_err().to_string(), refused);
+    let error = ask(&narrow, Verb::Get, &server.url("/"), None).await.unwrap_err();
+    assert_eq!(error.to_string(), refused);
+    assert!(other.seen().is_empty());
+    assert_eq!(ask(&narrow, Verb::Get, &server.url("/"), None).await.unwrap().body, b"done");
+    // Without a port the usual one is meant.
+    let usual = wide.only(Only::parse(&["127.0.0.1"]).unwrap());
+    assert_eq!(usual.target(&server.url("/")).unwrap_err().to_string(), refused);
 }

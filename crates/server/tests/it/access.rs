@@ -55,7 +55,16 @@ async fn ids(yard: &Yard) -> Vec<(&'static str, String)> {
     let document = gateway.post("/api/knowledge", json!({"content": "words", "smartSpaceId": space})).await;
     let notice = json!({"entityId": ann, "title": "t", "message": "m"});
     let notice = gateway.post("/api/inbox", notice).await;
+    let curator = gateway.secret(Method::PUT, "/api/curators/ours").json(&json!({"plugins": ["*"]}));
+    crate::gateway::fine(curator).await;
+    let plugin = json!({"id": "ours", "name": "Ours", "version": "1.0.0", "tools": [{"name": "ours",
+        "description": "x", "parameters": {"type": "object", "properties": {}}, "executorCode": "return 1"}]});
+    gateway.post("/api/plugins", plugin.clone()).await;
+    gateway.post("/api/plugins/install", plugin).await;
     vec![
+        ("{plugin}", "ours".to_owned()),
+        ("{version}", "1.0.0".to_owned()),
+        ("{curator}", "ours".to_owned()),
         ("{goal}", text(&goal["goal"]["id"])),
         ("{memory}", text(&memory["memory"]["id"])),
         ("{plan}", text(&plan["plan"]["id"])),

@@ -30,6 +30,8 @@ mod models;
 mod nodes;
 mod orders;
 mod planned;
+mod plugin_cli;
+mod plugins;
 mod poison;
 mod progress;
 mod readme;

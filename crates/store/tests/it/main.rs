@@ -18,6 +18,7 @@ mod idempotency;
 mod ledger;
 mod line;
 mod live;
+mod plugins;
 mod positions;
 mod postgres_only;
 mod prebuilt;
@@ -179,6 +180,10 @@ stories! {
         belongings::audit_lines_are_listed_newest_first_in_pages,
         belongings::a_parcel_comes_back_until_it_is_delivered,
         belongings::a_parcel_of_a_failed_transaction_is_never_taken,
+        plugins::curators_have_keys_and_a_key_has_one_curator,
+        plugins::versions_are_in_the_order_of_semver_and_keep_their_birth,
+        plugins::x12_pins_and_revocations_outlive_what_they_are_about,
+        plugins::plugins_of_one_tenant_are_nothing_to_another,
         prebuilt::goals_are_ordered_by_priority_then_age,
         prebuilt::x15_memories_are_read_only_by_those_they_are_for,
         prebuilt::a_due_plan_is_moved_on_by_one_of_many,
