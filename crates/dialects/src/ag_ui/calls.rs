@@ -126,7 +126,7 @@ impl AgUi {
             let step = self.step_message(e.step);
             // Clients run the calls of messages that are new to them.
             let parent = match self.had.contains(&step) {
-                true => names::late_call(&self.open.run, e.step, &e.call),
+                true => names::late_call(&self.turn_message(), e.step, &e.call),
                 false => step,
             };
             self.announce_whole(&parent, &e.call, &e.tool, e.args.shown(), out);

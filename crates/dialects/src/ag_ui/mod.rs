@@ -15,7 +15,7 @@ mod transcript;
 mod wire;
 
 pub use input::{Context, Resume, RunInput, Version, parse};
-pub use names::is_ours;
+pub use names::stored_name;
 pub use pause::{Resolved, resolve};
 pub use pen::{Encoding, PROTOBUF};
 pub use proto::Recoder;

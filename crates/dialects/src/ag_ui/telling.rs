@@ -298,8 +298,13 @@ impl AgUi {
         self.announced.contains(call) || self.transcript.has_call(call.as_str())
     }
 
+    /// The message of the turn that the log has come to.
+    pub(super) fn turn_message(&self) -> MessageId {
+        MessageId::of_turn(&self.open.run, self.course.turn())
+    }
+
     pub(super) fn step_message(&self, step: u32) -> String {
-        names::step_message(&self.open.run, step)
+        names::step_message(&self.turn_message(), step)
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod ag_ui;
 mod ag_ui_client;
+mod ag_ui_wire;
 mod catalog;
 mod deltas;
 mod frames;

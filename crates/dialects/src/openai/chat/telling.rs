@@ -4,6 +4,8 @@
 //! a person ends the completion too, since this API has no word for waiting;
 //! the answer then says so, and the run goes on where it is answered.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 use toolyard_protocol::delta::{Delta as PieceOf, Piece};
 use toolyard_protocol::event::{Event, ModelReplied, ToolCallRequested};
@@ -27,6 +29,8 @@ pub struct Opening {
     pub start: Start,
     pub stream: bool,
     pub include_usage: bool,
+    /// Calls that the client's history holds.
+    pub known: HashSet<String>,
 }
 
 /// See the module.
@@ -201,8 +205,10 @@ impl Chat {
                 self.text.push_str(&text_of(&e.parts));
             }
             Event::ToolCallRequested(e) => {
-                if let Some(call) = self.requested(e) {
-                    self.hand_out(call, out);
+                let Some(call) = self.requested(e) else { return };
+                match self.open.known.contains(&call.id) {
+                    true => self.unanswered.push(call),
+                    false => self.hand_out(call, out),
                 }
             }
             Event::Asked(e) => self.asked.push((e.wait.to_string(), e.tool.clone())),

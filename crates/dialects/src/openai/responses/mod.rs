@@ -1,5 +1,6 @@
 //! `/v1/responses`.
 
+mod items;
 mod request;
 mod telling;
 mod wire;

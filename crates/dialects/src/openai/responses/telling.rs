@@ -4,12 +4,12 @@
 //! `mcp_approval_request`, and an `mcp_approval_response` of the next request
 //! answers it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use toolyard_protocol::delta::{Delta, Piece};
 use toolyard_protocol::event::{Asked, Event, ModelReplied, ToolCallRequested};
-use toolyard_protocol::message::{Part, text_of};
+use toolyard_protocol::message::text_of;
 use toolyard_protocol::run::{FinishReason, RunEnd, Usage};
 use toolyard_protocol::visible::visible_to;
 use toolyard_protocol::wait::{WaitKind, may_answer};
@@ -30,20 +30,22 @@ pub struct Opening {
     pub stream: bool,
     /// What this one follows.
     pub previous: Option<String>,
+    /// Calls that the client's history holds.
+    pub known: HashSet<String>,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub struct Responses {
-    open: Opening,
+    pub(super) open: Opening,
     id: String,
     created: i64,
     course: Course,
     speech: Speech,
-    step: u32,
-    output: Vec<Value>,
+    pub(super) step: u32,
+    pub(super) output: Vec<Value>,
     /// The item of each part of the step at hand.
-    items: HashMap<u32, usize>,
+    pub(super) items: HashMap<u32, usize>,
     /// Where the items of the last whole step begin.
     last: usize,
     asked: Vec<Question>,
@@ -126,7 +128,7 @@ impl Responses {
     }
 
     /// One event of a stream; a whole response has none.
-    fn emit(&mut self, name: &str, mut body: Value, out: &mut String) {
+    pub(super) fn emit(&mut self, name: &str, mut body: Value, out: &mut String) {
         if !self.open.stream {
             return;
         }
@@ -144,102 +146,6 @@ impl Responses {
         out.push_str("\ndata: ");
         out.push_str(&body.to_string());
         out.push_str("\n\n");
-    }
-
-    fn add_item(&mut self, item: Value, out: &mut String) -> usize {
-        let index = self.output.len();
-        self.emit("response.output_item.added", json!({ "output_index": index, "item": item }), out);
-        self.output.push(item);
-        index
-    }
-
-    fn end_item(&mut self, index: usize, out: &mut String) {
-        let item = self.output.get(index).cloned().unwrap_or_default();
-        self.emit("response.output_item.done", json!({ "output_index": index, "item": item }), out);
-    }
-
-    fn name(&self, prefix: &str, part: u32) -> String {
-        let run = self.open.run.as_str().trim_start_matches("run_");
-        format!("{prefix}_{run}_{}_{part}", self.step)
-    }
-
-    fn say(&mut self, said: Said<'_>, out: &mut String) {
-        match said {
-            Said::TextStart { part } => {
-                let id = self.name("msg", part);
-                let index = self.add_item(wire::message(&id, "in_progress", Vec::new()), out);
-                self.items.insert(part, index);
-                let body = json!({ "item_id": id, "output_index": index, "content_index": 0, "part": wire::output_text("") });
-                self.emit("response.content_part.added", body, out);
-                self.output[index]["content"] = json!([wire::output_text("")]);
-            }
-            Said::Text { part, text } => {
-                let Some(index) = self.items.get(&part).copied() else { return };
-                if let Value::String(whole) = &mut self.output[index]["content"][0]["text"] {
-                    whole.push_str(text);
-                }
-                let id = self.name("msg", part);
-                let body = json!({ "item_id": id, "output_index": index, "content_index": 0, "delta": text, "logprobs": [] });
-                self.emit("response.output_text.delta", body, out);
-            }
-            Said::TextEnd { part } => {
-                let Some(index) = self.items.get(&part).copied() else { return };
-                let id = self.name("msg", part);
-                let held = self.output[index]["content"][0].clone();
-                let body = json!({ "item_id": id, "output_index": index, "content_index": 0, "text": held["text"], "logprobs": [] });
-                self.emit("response.output_text.done", body, out);
-                let body = json!({ "item_id": id, "output_index": index, "content_index": 0, "part": held });
-                self.emit("response.content_part.done", body, out);
-                self.output[index]["status"] = json!("completed");
-                self.end_item(index, out);
-            }
-            Said::ReasoningStart { part } => {
-                let id = self.name("rs", part);
-                let index = self.add_item(wire::reasoning(&id, Vec::new()), out);
-                self.items.insert(part, index);
-                let body = json!({ "item_id": id, "output_index": index, "summary_index": 0, "part": wire::summary_text("") });
-                self.emit("response.reasoning_summary_part.added", body, out);
-                self.output[index]["summary"] = json!([wire::summary_text("")]);
-            }
-            Said::Reasoning { part, text } => {
-                let Some(index) = self.items.get(&part).copied() else { return };
-                if let Value::String(whole) = &mut self.output[index]["summary"][0]["text"] {
-                    whole.push_str(text);
-                }
-                let id = self.name("rs", part);
-                let body = json!({ "item_id": id, "output_index": index, "summary_index": 0, "delta": text });
-                self.emit("response.reasoning_summary_text.delta", body, out);
-            }
-            Said::ReasoningEnd { part } => {
-                let Some(index) = self.items.get(&part).copied() else { return };
-                let id = self.name("rs", part);
-                let held = self.output[index]["summary"][0].clone();
-                let body =
-                    json!({ "item_id": id, "output_index": index, "summary_index": 0, "text": held["text"] });
-                self.emit("response.reasoning_summary_text.done", body, out);
-                let body = json!({ "item_id": id, "output_index": index, "summary_index": 0, "part": held });
-                self.emit("response.reasoning_summary_part.done", body, out);
-                self.end_item(index, out);
-            }
-            Said::Whole(part) => self.cite(part),
-            // Calls are shown when they may run.
-            Said::InputStart { .. } | Said::Input { .. } => {}
-        }
-    }
-
-    /// A source belongs to the words before it.
-    fn cite(&mut self, part: &Part) {
-        let Part::Source { id: _, url, title, start_index, end_index } = part else { return };
-        let said = self.output.iter_mut().rev().find(|item| item["type"] == "message");
-        if let Some(Value::Array(annotations)) = said.map(|item| &mut item["content"][0]["annotations"]) {
-            annotations.push(json!({
-                "type": "url_citation",
-                "url": url,
-                "title": title.as_deref().unwrap_or(url),
-                "start_index": start_index.unwrap_or(0),
-                "end_index": end_index.unwrap_or(0),
-            }));
-        }
     }
 
     fn speak(
@@ -313,8 +219,10 @@ impl Responses {
             // What was streamed cannot be taken back; the last words are right.
             Event::ReplyAmended(e) => self.amend(&text_of(&e.parts)),
             Event::ToolCallRequested(e) => {
-                if let Some(call) = self.requested(e) {
-                    self.hand_out(&call, out);
+                let Some(open) = self.requested(e) else { return };
+                match self.open.known.contains(&open.call) {
+                    true => self.unanswered.push(open),
+                    false => self.hand_out(&open, out),
                 }
             }
             Event::ToolReturned(e) => self.unanswered.retain(|open| open.call != e.call.as_str()),
