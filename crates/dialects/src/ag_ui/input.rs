@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use toolyard_protocol::message::Part;
 use toolyard_protocol::{ApiError, ErrorCode};
 
-use crate::history::{Entry, EntryCall, result_value};
+use crate::history::{Entry, EntryCall, plain_tool, result_value};
 
 /// Which events a client understands. Clients before 1.0 name no version, and
 /// refuse a whole run for an outcome that they do not know.
@@ -72,6 +72,7 @@ pub fn parse(body: Value) -> Result<RunInput, ApiError> {
     let history = list(&mut body, "messages")?.ok_or_else(|| ApiError::missing("messages"))?;
     let messages = history.iter().enumerate().map(|(i, m)| message(i, m)).collect::<Result<Vec<_>, _>>()?;
     let context = list(&mut body, "context")?.unwrap_or_default();
+    let tools = list(&mut body, "tools")?.unwrap_or_default();
     let resume = list(&mut body, "resume")?.unwrap_or_default();
     Ok(RunInput {
         thread,
@@ -80,7 +81,7 @@ pub fn parse(body: Value) -> Result<RunInput, ApiError> {
         messages: messages.into_iter().flatten().collect(),
         history,
         state: body.remove("state").filter(|state| !state.is_null()),
-        tools: list(&mut body, "tools")?.unwrap_or_default(),
+        tools: tools.iter().enumerate().map(|(i, t)| tool(i, t)).collect::<Result<_, _>>()?,
         context: context.iter().enumerate().map(|(i, c)| context_of(i, c)).collect::<Result<_, _>>()?,
         forwarded: body.remove("forwardedProps").filter(|props| !props.is_null()),
         resume: resume.iter().enumerate().map(|(i, r)| resume_of(i, r)).collect::<Result<_, _>>()?,
@@ -225,6 +226,11 @@ fn file(
         _ => return Err(bad(format!("{at}: a file needs a source with data or a URL"))),
     };
     Ok(Part::File { media_type, file: None, url: Some(url), name })
+}
+
+fn tool(i: usize, item: &Value) -> Result<Value, ApiError> {
+    let name = item.get("name").filter(|name| name.is_string());
+    Ok(plain_tool(name.ok_or_else(|| ApiError::missing(&format!("tools[{i}].name")))?, item))
 }
 
 fn context_of(i: usize, item: &Value) -> Result<Context, ApiError> {

@@ -4,6 +4,8 @@ use serde_json::{Map, Value};
 use toolyard_protocol::message::Part;
 use toolyard_protocol::{ApiError, ErrorCode};
 
+use crate::history::plain_tool;
+
 /// The form that the answer must have.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Format {
@@ -53,16 +55,7 @@ pub fn tool_definitions(value: Option<&Value>) -> Result<Vec<Value>, ApiError> {
         let held = tool.get("function").unwrap_or(tool);
         let name = held.get("name").filter(|name| name.is_string());
         let name = name.ok_or_else(|| ApiError::missing(&format!("tools[{i}].name")))?;
-        let mut plain = Map::new();
-        plain.insert("name".to_owned(), name.clone());
-        let description = held["description"].as_str().filter(|text| !text.is_empty());
-        // A description is optional here and nowhere else.
-        let description = description.or(name.as_str()).unwrap_or_default();
-        plain.insert("description".to_owned(), Value::from(description));
-        let empty = || serde_json::json!({ "type": "object", "properties": {} });
-        let parameters = held.get("parameters").filter(|p| !p.is_null()).cloned();
-        plain.insert("parameters".to_owned(), parameters.unwrap_or_else(empty));
-        Ok(Value::Object(plain))
+        Ok(plain_tool(name, held))
     };
     tools.iter().enumerate().map(define).collect()
 }
