@@ -194,6 +194,9 @@ pub const MCP_ROUNDS: u32 = 5;
 /// Questions that an MCP server may ask at once.
 pub const MCP_QUESTIONS: usize = 16;
 
+/// Bytes of an answer that is not streamed.
+pub const WHOLE_ANSWER_BYTES: usize = 64 << 20;
+
 /// What bounds one run. Pinned when the run is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", default)]

@@ -4,13 +4,14 @@ use toolyard_protocol::event::{
     Asked, ChildAsked, ChildStarted, ReplyCall, ResultAmended, ToolCallRequested, ToolReturned,
 };
 use toolyard_protocol::wait::WaitKind;
-use toolyard_protocol::{CallId, Guarded, OutcomeKind, ToolName, ToolOutcome};
+use toolyard_protocol::{CallId, OutcomeKind, ToolName};
 
 use serde_json::Value;
 
 use super::input::Version;
 use super::names;
 use super::pause;
+use super::restore::result_text;
 use super::telling::{AgUi, Question};
 use super::wire::{SubagentOutcome, WireEvent};
 
@@ -145,7 +146,7 @@ impl AgUi {
         if !self.knows(&e.call) || self.open.brought.contains(e.call.as_str()) {
             return;
         }
-        let content = content(e.outcome, &e.value, &e.error);
+        let content = result_text(e.outcome, &e.value, &e.error);
         let id = names::result(&e.call);
         if self.had.contains(&id) {
             return;
@@ -166,7 +167,7 @@ impl AgUi {
         if !self.keeps() || !self.transcript.has_result(e.call.as_str()) {
             return;
         }
-        let content = content(e.outcome, &e.value, &e.error);
+        let content = result_text(e.outcome, &e.value, &e.error);
         self.transcript.set_result(&names::result(&e.call), e.call.as_str(), &content);
         self.wrong = true;
         self.mend(out);
@@ -198,12 +199,4 @@ impl AgUi {
             self.tell(WireEvent::SubagentError { subagent_run_id, message }, out);
         }
     }
-}
-
-/// A result as text; nothing for a key that may not see it.
-fn content(outcome: OutcomeKind, value: &Guarded<Value>, error: &Guarded<String>) -> String {
-    if value.is_hidden() && error.is_hidden() {
-        return String::new();
-    }
-    ToolOutcome::from_parts(outcome, value.shown().cloned(), error.shown().cloned()).for_model()
 }

@@ -44,6 +44,8 @@ pub struct Opening {
     /// The client has nothing of the run: what the log holds becomes a
     /// snapshot, and only what follows is told as it happens.
     pub restores: bool,
+    /// Of a client that has nothing: messages that the run reads later.
+    pub later: Vec<(MessageId, Value)>,
 }
 
 /// See the module.
@@ -117,6 +119,20 @@ impl AgUi {
         }
     }
 
+    /// Messages of the user take their place when the run reads them.
+    fn hear_later(&mut self, read: impl Fn(&MessageId) -> bool) {
+        let later = std::mem::take(&mut self.open.later);
+        let (now, later) = later.into_iter().partition(|(id, _)| read(id));
+        let now: Vec<(MessageId, Value)> = now;
+        self.open.later = later;
+        now.into_iter().for_each(|(_, message)| self.transcript.push(message));
+    }
+
+    /// Ends a body that tells of nothing: there is no run.
+    pub fn end_at_rest(&mut self, out: &mut String) {
+        self.succeed(out);
+    }
+
     fn flow(&self) -> Flow {
         if self.over { Flow::Over } else { Flow::On }
     }
@@ -141,13 +157,13 @@ impl AgUi {
             Event::ChildAsked(e) => self.child_asked(e),
             Event::ChildAnswered(e) => self.questions.retain(|question| question.wait != e.wait),
             Event::PluginEmitted(e) => self.emitted(at, e, out),
+            Event::MessageTaken(e) => self.hear_later(|id| e.messages.contains(id)),
             // Told when the log is read to its end.
             Event::RunPaused(_) | Event::RunFinished(_) => {}
             Event::RunCreated(_)
             | Event::RunStarted(_)
             | Event::ToolsetReplaced(_)
             | Event::MessageQueued(_)
-            | Event::MessageTaken(_)
             | Event::CancelRequested(_)
             | Event::HistoryCompacted(_)
             | Event::PluginStateSaved(_) => {}
@@ -408,7 +424,13 @@ impl Telling for AgUi {
             return Flow::Over;
         }
         if std::mem::take(&mut self.open.restores) {
+            self.hear_later(|_| true);
             self.snapshot(out);
+            // How a run of the past ended is no news.
+            if self.course.stand() == Stand::Ended {
+                self.succeed(out);
+                return Flow::Over;
+            }
         } else if !self.course.is_told() {
             return Flow::On;
         }

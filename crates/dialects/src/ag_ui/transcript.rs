@@ -15,6 +15,14 @@ impl Transcript {
         &self.0
     }
 
+    pub(super) fn into_messages(self) -> Vec<Value> {
+        self.0
+    }
+
+    pub(super) fn push(&mut self, message: Value) {
+        self.0.push(message);
+    }
+
     fn find(&mut self, id: &str) -> Option<&mut Value> {
         self.0.iter_mut().rev().find(|message| message["id"] == id)
     }

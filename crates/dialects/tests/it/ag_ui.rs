@@ -44,6 +44,7 @@ pub(crate) fn opening(version: Version, viewer: Viewer) -> Opening {
         state: Some(json!({ "theme": "dark" })),
         start: Start::Turn(1),
         restores: false,
+        later: Vec::new(),
     }
 }
 

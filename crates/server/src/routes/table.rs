@@ -5,8 +5,8 @@ use axum::http::Method;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, chat, clients, entities, files, grants, kept, keys, mcp, members, messages, models, ops,
-    results, runs, secrets, selection, spaces, waits, webhooks,
+    agents, audit, chat, clients, entities, files, foreign, grants, kept, keys, mcp, members, messages,
+    models, ops, results, runs, secrets, selection, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -23,6 +23,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(outside_routes());
     table.extend(file_and_client_routes());
     table.extend(kept::routes());
+    table.extend(foreign::routes());
     table
 }
 

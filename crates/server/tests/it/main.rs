@@ -12,6 +12,7 @@ mod database;
 mod edge;
 mod far_side;
 mod files;
+mod foreign;
 mod gateway;
 mod generated;
 mod hangups;

@@ -405,6 +405,7 @@ pub(in super::super) fn finish_reason(reason: FinishReason) -> &'static str {
         | FinishReason::ToolCalls
         | FinishReason::MaxSteps
         | FinishReason::Stopped
+        | FinishReason::Paused
         | FinishReason::Other => "stop",
     }
 }
