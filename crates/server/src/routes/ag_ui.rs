@@ -184,6 +184,7 @@ fn dressed(response: Response, encoding: Encoding) -> Response {
 /// `POST /copilotkit/agent/{agent}/connect`: the thread as messages, with its
 /// open calls, and then what happens in it.
 pub(super) async fn connect(call: Call) -> Result<Response, Refusal> {
+    entries::known_agent(&call).await?;
     let input = ag_ui::parse(call.json()?)?;
     let encoding = Encoding::of_accept(call.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()));
     let found = call.app.runtime.follow(call.principal.clone(), input.thread.clone()).await?;
@@ -249,6 +250,7 @@ async fn history(call: &Call, space: &SpaceId, run: &RunId, viewer: &Viewer) -> 
 
 /// `POST /copilotkit/agent/{agent}/stop/{thread}`
 pub(super) async fn stop(call: Call) -> Result<Response, Refusal> {
+    entries::known_agent(&call).await?;
     let thread = call.params.get("thread").cloned().unwrap_or_default();
     let stopped = call.app.runtime.stop_thread(call.principal.clone(), thread, None).await?;
     answer::json(200, &json!({ "stopped": stopped }))
@@ -283,7 +285,7 @@ fn capabilities() -> Value {
 }
 
 /// Agents by name, with what they say of themselves.
-pub(super) async fn named_agents(call: &Call) -> Result<Vec<(String, String)>, Refusal> {
+async fn named_agents(call: &Call) -> Result<Vec<(String, String)>, Refusal> {
     let tenant = call.tenant().clone();
     let found = call.store().read::<_, StoreError, _>(move |tx| {
         Box::pin(async move {

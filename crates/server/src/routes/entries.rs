@@ -111,6 +111,16 @@ pub(super) fn agent(name: &str) -> Result<AgentName, Refusal> {
     AgentName::parse(name).map_err(|_| Refusal::not_found("Agent"))
 }
 
+/// The agent of the path, if this tenant has it.
+pub(super) async fn known_agent(call: &Call) -> Result<AgentName, Refusal> {
+    let name = agent(call.params.get("agent").map(String::as_str).unwrap_or_default())?;
+    let (tenant, asked) = (call.tenant().clone(), name.clone());
+    let found = call.store().read::<_, StoreError, _>(move |tx| {
+        Box::pin(async move { agents::by_name(tx, &tenant, &asked).await })
+    });
+    found.await?.map(|_| name).ok_or_else(|| Refusal::not_found("Agent"))
+}
+
 /// Client tools of a run whose calls may need a permission first.
 pub(super) async fn asking_tools(call: &Call, run: &RunId) -> Result<HashSet<ToolName>, Refusal> {
     let (tenant, run) = (call.tenant().clone(), run.clone());
