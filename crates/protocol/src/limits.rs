@@ -266,6 +266,8 @@ pub const RSA_BITS_MIN: usize = 2048;
 pub const PLUGIN_FETCHES: usize = 16;
 /// Bytes of one answer to `fetch` in a plugin.
 pub const PLUGIN_FETCH_BYTES: u64 = 1 << 20;
+/// Bytes of an answer that is not streamed.
+pub const WHOLE_ANSWER_BYTES: usize = 64 << 20;
 
 /// What bounds one run. Pinned when the run is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

@@ -1,6 +1,7 @@
 //! The native routes. [`table`] lists every one of them once; the router, the
 //! OpenAPI document and the access tests are made from it.
 
+mod ag_ui;
 mod agents;
 pub(crate) mod answer;
 mod audit;
@@ -9,8 +10,10 @@ mod chat;
 mod clients;
 mod dispatch;
 mod entities;
+mod entries;
 mod extract;
 mod files;
+mod foreign;
 mod goals;
 mod grants;
 mod inbox;
@@ -23,6 +26,7 @@ mod members;
 mod memories;
 mod messages;
 mod models;
+mod openai;
 pub(crate) mod openapi;
 mod ops;
 mod own;

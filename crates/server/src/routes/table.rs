@@ -6,8 +6,9 @@ use toolyard_dialects::native::socket;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, chat, clients, entities, files, grants, kept, keys, logins, mcp, members, messages,
-    models, ops, plugins, progress, results, runs, secrets, selection, spaces, tools, waits, webhooks,
+    agents, audit, chat, clients, entities, files, foreign, grants, kept, keys, logins, mcp, members,
+    messages, models, ops, plugins, progress, results, runs, secrets, selection, spaces, tools, waits,
+    webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -25,6 +26,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(file_and_client_routes());
     table.extend(kept::routes());
     table.extend(plugins::routes());
+    table.extend(foreign::routes());
     table
 }
 

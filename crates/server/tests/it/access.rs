@@ -82,6 +82,8 @@ async fn ids(yard: &Yard) -> Vec<(&'static str, String)> {
         ("{file}", text(&file["file"]["id"])),
         // The operator has none here: nobody finds it.
         ("{server}", "files".to_owned()),
+        ("{thread}", "t".to_owned()),
+        ("{model}", "nobody".to_owned()),
     ]
 }
 
@@ -104,7 +106,8 @@ fn with_body(route: &Route, ids: &[(&str, String)], request: RequestBuilder) -> 
         "config": crate::yard::agent("other"), "kind": "public", "type": "human", "agentId": id("{agent}"),
         "entityId": id("{entity}"), "content": "hi", "decision": "allow", "clientId": "cli_1",
         "smartSpaceId": id("{space}"), "agentEntityId": id("{entity}"), "tool": "look", "effect": "deny",
-        "runId": id("{run}"), "callId": "call_x", "result": 1
+        "runId": id("{run}"), "callId": "call_x", "result": 1, "threadId": "t",
+        "messages": [{"id": "u", "role": "user", "content": "hi"}]
     }))
 }
 

@@ -13,6 +13,7 @@ mod database;
 mod edge;
 mod far_side;
 mod files;
+mod foreign;
 mod gateway;
 mod generated;
 mod hangups;

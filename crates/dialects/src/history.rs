@@ -1,0 +1,54 @@
+//! A conversation as a client holds it and sends it with every request, in
+//! words that all such dialects share.
+
+use serde_json::{Value, json};
+use toolyard_protocol::message::Part;
+
+/// One item of a client's history.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    User {
+        id: Option<String>,
+        parts: Vec<Part>,
+    },
+    Assistant {
+        id: Option<String>,
+        text: String,
+        calls: Vec<EntryCall>,
+    },
+    System {
+        id: Option<String>,
+        text: String,
+    },
+    /// The result of a call.
+    Result {
+        call: String,
+        value: Value,
+        error: Option<String>,
+    },
+}
+
+/// A call in an assistant's message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EntryCall {
+    pub id: String,
+    pub name: String,
+    pub args: Value,
+}
+
+/// A result that a client wrote as JSON is read as JSON; other text stays text.
+pub fn result_value(text: &str) -> Value {
+    let trimmed = text.trim_start();
+    let read = trimmed.starts_with(['{', '[']).then(|| serde_json::from_str(text).ok()).flatten();
+    read.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// A tool definition in its plain form. Where a description or parameters are
+/// optional, the name describes the tool and it takes none.
+pub(crate) fn plain_tool(name: &Value, held: &Value) -> Value {
+    let description = held["description"].as_str().filter(|text| !text.is_empty());
+    let description = description.or(name.as_str()).unwrap_or_default();
+    let parameters = held.get("parameters").filter(|parameters| !parameters.is_null()).cloned();
+    let parameters = parameters.unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
+    json!({ "name": name, "description": description, "parameters": parameters })
+}
