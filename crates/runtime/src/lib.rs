@@ -36,7 +36,7 @@ pub use client_tools::BroughtTools;
 pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Respond, Triggered};
 pub use create::{CreatedRun, check_model};
 pub use facts::{AnswerIn, Caller, ProgressIn, Progressed, Remember, ResultIn, Submitted, Worked};
-pub use live::{Connected, LiveNews, OfferedCall};
+pub use live::{Answering, Connected, LiveNews, OfferedCall};
 pub use outbox::{Delivery, Retry};
 pub use refused::{Refused, store_error};
 pub use runtime::Runtime;

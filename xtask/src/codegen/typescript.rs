@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use toolyard_dialects::native::{
     FrameKind, FrameVisitor, MessageView, Presence, RunView, WaitView, visit_frames,
 };
+use toolyard_dialects::native::socket::{ClientMessage, GatewayMessage};
 use toolyard_protocol::agent::AgentConfig;
 use toolyard_protocol::event::*;
 use toolyard_protocol::message::Part;
@@ -118,6 +119,10 @@ pub(super) fn types() -> String {
     all.visit::<MessageView>();
     all.visit::<RunView>();
     all.visit::<WaitView>();
+    below::<ClientMessage>(&mut all);
+    all.visit::<ClientMessage>();
+    below::<GatewayMessage>(&mut all);
+    all.visit::<GatewayMessage>();
     Frames::below(&mut all);
     // The codes have a file of their own.
     all.found.remove("ErrorCode");

@@ -51,6 +51,13 @@ pub struct OfferedCall {
     pub claimed_until: Timestamp,
 }
 
+/// A call in the hands of a program.
+type HeldCall = (RunId, CallId, ToolName);
+
+/// Calls that a program is just answering.
+#[derive(Debug)]
+pub struct Answering(HashMap<WaitId, HeldCall>);
+
 /// A socket of this node.
 #[derive(Debug)]
 struct Seat {
@@ -61,7 +68,7 @@ struct Seat {
     tools: HashSet<ToolName>,
     outbox: mpsc::Sender<LiveNews>,
     /// What it was given and has not answered.
-    held: HashMap<WaitId, (RunId, CallId, ToolName)>,
+    held: HashMap<WaitId, HeldCall>,
     /// Who came first.
     order: u64,
 }
@@ -96,13 +103,25 @@ impl Connected {
         self.news.recv().await
     }
 
-    /// It has answered these calls: there is room for others.
-    pub fn answered(&self, run: &RunId, calls: &[CallId]) {
+    /// It answers these calls: it need not hear that they end, and there is
+    /// room for others. If the answer is refused, give back what this gave.
+    #[must_use]
+    pub fn answering(&self, run: &RunId, calls: &[CallId]) -> Answering {
         let live = &self.runtime.live;
+        let mut taken = HashMap::new();
         if let Some(seat) = live.seats().get_mut(&self.connection) {
-            seat.held.retain(|_, (of, call, _)| of != run || !calls.contains(call));
+            let answered = |(of, call, _): &HeldCall| of == run && calls.contains(call);
+            taken = seat.held.extract_if(|_, held| answered(held)).collect();
         }
         live.changed.notify_one();
+        Answering(taken)
+    }
+
+    /// The answer was refused: it holds the calls as before.
+    pub fn keeps(&self, answering: Answering) {
+        if let Some(seat) = self.runtime.live.seats().get_mut(&self.connection) {
+            seat.held.extend(answering.0);
+        }
     }
 }
 

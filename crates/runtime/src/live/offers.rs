@@ -71,12 +71,12 @@ pub(crate) async fn run(runtime: Arc<Runtime>) {
 
 /// What is done now and then, whether anybody is connected or not.
 async fn upkeep(runtime: &Arc<Runtime>, ticks: u32) {
-    if ticks % COUNTS == 0
+    if ticks.is_multiple_of(COUNTS)
         && let Err(e) = runtime.hand_over_counts().await
     {
         tracing::warn!(error = %e, "the counts of tools cannot be stored");
     }
-    if ticks % SWEEP == 0 && !runtime.store.is_sqlite() {
+    if ticks.is_multiple_of(SWEEP) && !runtime.store.is_sqlite() {
         let swept = runtime.store.write(|tx| Box::pin(async move { presences::sweep(tx).await })).await;
         if let Err(e) = swept {
             tracing::warn!(error = %e, "what dead nodes left cannot be removed");

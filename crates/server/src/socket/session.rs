@@ -223,12 +223,17 @@ impl Session {
         let about = |error: ApiError| SocketError::new(error, Some(run.clone()), call.clone());
         let list = given.results.unwrap_or_else(|| vec![given.one]);
         let viewer = self.viewer(&run).await.map_err(about)?;
-        let client = Some(self.client.clone());
-        let taken =
-            results::take(&self.app, &self.principal, viewer, run.clone(), list, client, "toolCallId").await;
-        let taken = taken.map_err(|refused| about(refused.error))?;
-        let calls: Vec<CallId> = taken.iter().map(|taken| taken.tool_call_id.clone()).collect();
-        self.seat.answered(&run, &calls);
+        let calls: Vec<CallId> = list.iter().filter_map(|one| one.tool_call_id.clone()).collect();
+        let answering = self.seat.answering(&run, &calls);
+        let (by, client) = (&self.principal, Some(self.client.clone()));
+        let taken = results::take(&self.app, by, viewer, run.clone(), list, client, "toolCallId").await;
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(refused) => {
+                self.seat.keeps(answering);
+                return Err(about(refused.error));
+            }
+        };
         Ok(GatewayMessage::ResultAccepted(ResultAccepted { run_id: run, results: taken }))
     }
 
