@@ -115,8 +115,8 @@ export class ToolyardClient {
 
   /** Runs a tool's executor; throws what it throws. For use in `onToolCall`. */
   async executeTool(call: ToolCallLike, options: { signal?: AbortSignal } = {}): Promise<unknown> {
-    await this.ready();
     const whole = toolCallOf(call);
+    await this.#registry.readyFor(whole.toolName);
     const { toolCallId, toolName } = whole;
     const signal = options.signal ?? new AbortController().signal;
     return this.#registry.execute(whole, { call: whole, toolCallId, toolName, signal, progress: () => undefined });

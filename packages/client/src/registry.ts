@@ -19,6 +19,7 @@ export class Registry {
   readonly #plugins = new Map<string, Plugin>();
   readonly #tools = new Map<string, Tool>();
   readonly #log: (line: string, ...more: unknown[]) => void;
+  readonly #welcomed = new WeakMap<Plugin, Promise<void>>();
   #settled: Promise<void> = Promise.resolve();
   #failures: unknown[] = [];
 
@@ -32,14 +33,26 @@ export class Registry {
    */
   use(plugins: readonly Plugin[], client: ToolyardClient): void {
     plugins.forEach(checkPlugin);
-    for (const plugin of inOrder(plugins)) {
-      if (this.#plugins.has(plugin.name)) throw refuse(`Plugin "${plugin.name}" is already registered`);
-      checkRequirements(plugin, (name) => this.#plugins.get(name)?.version);
-      this.#refuseConflicts(plugin);
-      this.#plugins.set(plugin.name, plugin);
-      this.#collect(plugin);
+    const added: Plugin[] = [];
+    try {
+      for (const plugin of inOrder(plugins)) {
+        if (this.#plugins.has(plugin.name)) throw refuse(`Plugin "${plugin.name}" is already registered`);
+        checkRequirements(plugin, (name) => this.#plugins.get(name)?.version);
+        this.#refuseConflicts(plugin);
+        this.#plugins.set(plugin.name, plugin);
+        this.#collect(plugin);
+        added.push(plugin);
+      }
+    } catch (thrown) {
+      // All of them, or none.
+      added.forEach((plugin) => this.#remove(plugin));
+      throw thrown;
+    }
+    for (const plugin of added) {
       this.#log(`plugin ${plugin.name}@${plugin.version} registered`);
-      if (plugin.hooks?.onRegister) this.#settled = this.#settled.then(() => this.#welcome(plugin, client));
+      if (!plugin.hooks?.onRegister) continue;
+      this.#settled = this.#settled.then(() => this.#welcome(plugin, client));
+      this.#welcomed.set(plugin, this.#settled);
     }
   }
 
@@ -67,9 +80,21 @@ export class Registry {
     this.#collect(plugin);
   }
 
-  /** Waits for every `onRegister`. What failed is told once. */
-  async ready(): Promise<void> {
+  /** Waits for every `onRegister`, whatever became of it. */
+  async settled(): Promise<void> {
     for (let before; before !== this.#settled; ) await (before = this.#settled);
+  }
+
+  /** Waits for the plugin of a tool; for all, if nobody has brought the tool yet. */
+  async readyFor(name: string): Promise<void> {
+    const tool = this.#tools.get(name);
+    if (!tool) await this.settled();
+    else if (tool.owner) await this.#welcomed.get(tool.owner);
+  }
+
+  /** The same as `settled`; what failed is thrown, once. */
+  async ready(): Promise<void> {
+    await this.settled();
     const [first] = this.#failures;
     if (this.#failures.length === 0) return;
     this.#failures = [];

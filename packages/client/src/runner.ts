@@ -53,12 +53,15 @@ export class ToolRunner {
     await this.#outcomes.set(call.toolCallId, { state: "started" });
     const began = Date.now();
     const { toolCallId, toolName, args } = call;
-    this.#events.emit("tool_start", { toolCallId, toolName, args });
+    // Whether a hook knows the call shows only when it has answered.
+    const known = options.onToolCall !== undefined || options.offered || this.#registry.hasExecutor(toolName);
+    if (known) this.#events.emit("tool_start", { toolCallId, toolName, args });
     const outcome = await this.#attempt(call, options);
     if (!outcome) {
       await this.#outcomes.delete(call.toolCallId);
       return undefined;
     }
+    if (!known) this.#events.emit("tool_start", { toolCallId, toolName, args });
     this.#events.emit("tool_end", { toolCallId, toolName, ...outcome, durationMs: Date.now() - began });
     return outcome;
   }

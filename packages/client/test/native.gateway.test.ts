@@ -142,6 +142,27 @@ test("registered tools serve a space, failures are told, undefined means later",
   assert.deepEqual(Object.fromEntries(ends), { move: null, look: "no camera", ask_person: { approved: true }, of_another: 1 });
 });
 
+test("a call waits for the plugin that is about to bring its tool", { timeout: 20_000 }, async () => {
+  const client = gateway.client();
+  const { space, person } = await robotSpace(client, "slow-plugin", [look]);
+  const run = (await client.spaces.post(space, { entityId: person, content: "call look {}" })).runs[0]!.runId!;
+  await until(async () => (await client.waits.pendingCalls({ runId: run }))[0]);
+  client.use({
+    name: "eyes",
+    version: "1.0.0",
+    hooks: {
+      async onRegister() {
+        await new Promise((next) => setTimeout(next, 100));
+        this.tools = [{ name: "look", description: "Looks", parameters: { type: "object", properties: {} } }];
+        this.executors = { look: () => "a cup" };
+      },
+    },
+  });
+  const serving = client.serve(space);
+  assert.equal((await client.runs.finished(run)).status, "completed");
+  await serving.close();
+});
+
 test("waits are claimed and answered", { timeout: 20_000 }, async () => {
   const client = gateway.client();
   const { space, person } = await robotSpace(client, "asks", [{ ...move, approval: "ask" }]);

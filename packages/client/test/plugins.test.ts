@@ -180,3 +180,17 @@ test("h67_required_plugins_come_first_and_circles_are_refused", async () => {
   await assert.rejects(one.unuse("a"), /Plugin "a" is required by "b"/);
   assert.deepEqual(one.getPluginNames(), ["a", "b", "c"]);
 });
+
+test("of several plugins all are registered, or none", () => {
+  const one = client();
+  assert.throws(() => one.use(plugin("a", { tools: [tool("t")] }), plugin("b", { tools: [tool("t")] })), /conflicts with tool from plugin "a"/);
+  assert.deepEqual([one.getPluginNames(), names(one)], [[], []]);
+});
+
+test("on_register may run a tool of the client", { timeout: 5000 }, async () => {
+  let got: unknown;
+  const one = client().registerTool({ ...tool("seven"), execute: () => 7 });
+  one.use(plugin("p", { hooks: { onRegister: async (who) => void (got = await who.executeTool({ toolName: "seven" })) } }));
+  await one.ready();
+  assert.equal(got, 7);
+});

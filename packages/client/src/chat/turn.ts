@@ -36,6 +36,8 @@ export class Turn {
   readonly #before: ChatMessage[];
   /** The assistant's messages of this turn; mostly one. */
   readonly #replies: Reply[] = [];
+  /** Calls whose outcomes are in the next request. */
+  readonly #told = new Set<string>();
   #rounds = 0;
   #limited = false;
 
@@ -155,7 +157,8 @@ export class Turn {
 
   /** The gateway has answered the request that carried them. */
   async #delivered(): Promise<void> {
-    for (const id of this.#replies.at(-1)?.results.keys() ?? []) await this.#parts.runner.forget(id);
+    for (const id of this.#told) await this.#parts.runner.forget(id);
+    this.#told.clear();
   }
 
   /** Runs what can run here. Whether something is to be sent back. */
@@ -189,6 +192,7 @@ export class Turn {
       const result = await (running?.[at] ?? this.#run(call));
       if (!result) continue;
       reply.settle(result);
+      this.#told.add(call.toolCallId);
       sent = true;
       yield { type: "tool_result", value: result };
     }

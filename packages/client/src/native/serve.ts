@@ -86,11 +86,18 @@ export class Serving {
     const { toolCallId, toolName, executionTarget, mayAnswer } = data;
     const remote = executionTarget === "client" || executionTarget === "external";
     if (!remote || mayAnswer === false || this.#running.has(toolCallId)) return;
-    if (!this.#handler(toolName) && !this.#parts.registry.hasExecutor(toolName)) return;
-    const work = this.#turn(() => this.#serve(data))
+    const work = this.#accept(data)
       .catch((thrown: unknown) => this.#parts.log(`call ${toolCallId} of ${toolName} was left`, thrown))
       .finally(() => this.#running.delete(toolCallId));
     this.#running.set(toolCallId, work);
+  }
+
+  async #accept(data: ToolInputAvailableFrame): Promise<void> {
+    const { registry } = this.#parts;
+    // A plugin may be about to bring the tool.
+    await registry.settled();
+    if (!this.#handler(data.toolName) && !registry.hasExecutor(data.toolName)) return;
+    await this.#turn(() => this.#serve(data));
   }
 
   #handler(name: string): ToolHandler | undefined {
