@@ -13,6 +13,7 @@ use toolyard_dialects::native::{
 use toolyard_dialects::native::socket::{ClientMessage, GatewayMessage};
 use toolyard_protocol::agent::AgentConfig;
 use toolyard_protocol::event::*;
+use toolyard_protocol::manifest::PluginDocument;
 use toolyard_protocol::message::Part;
 use toolyard_protocol::{ApiError, ErrorCode, Event};
 use ts_rs::{Config, TS, TypeVisitor};
@@ -115,6 +116,7 @@ pub(super) fn types() -> String {
     below_events(&mut all);
     below::<AgentConfig>(&mut all);
     all.visit::<Part>();
+    all.visit::<PluginDocument>();
     all.visit::<ApiError>();
     all.visit::<MessageView>();
     all.visit::<RunView>();

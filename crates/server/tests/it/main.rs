@@ -32,6 +32,7 @@ mod nodes;
 mod orders;
 mod planned;
 mod plugin_cli;
+mod plugin_fetch;
 mod plugins;
 mod poison;
 mod progress;

@@ -123,7 +123,10 @@ pub(crate) async fn x12_pins_and_revocations_outlive_what_they_are_about(home: &
             plugins::pin(tx, &tenant, &row.id, (&row.version, &row.hash)).await
         });
     }
-    assert_eq!(tx!(home, read, [tenant], |tx| plugins::list(tx, &tenant).await), [newer.clone()]);
+    assert_eq!(
+        tx!(home, read, [tenant], |tx| plugins::list(tx, &tenant).await),
+        std::slice::from_ref(&newer)
+    );
     let revocation = |reason: &str| RevocationRow {
         kind: "plugin".to_owned(),
         target: "time".to_owned(),

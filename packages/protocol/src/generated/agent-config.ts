@@ -10,6 +10,7 @@ import type {
   ModelSection,
   OutputSection,
   PermissionSection,
+  PluginUse,
   PrebuiltSwitch,
   RuntimeSection,
   ToolConfig,
@@ -27,6 +28,8 @@ export type AgentConfig = {
   /** `"all"` adds every prebuilt tool that `tools` does not configure. */
   prebuilt?: PrebuiltSwitch;
   mcp?: McpSection;
+  /** Installed plugins whose tools the agent gets, in this order. */
+  plugins?: Array<PluginUse>;
   permissions?: PermissionSection;
   /** Tools that requests bring. */
   clientTools?: ClientToolsSection;

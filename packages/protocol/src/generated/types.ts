@@ -147,6 +147,11 @@ export type ContextSection = {
 };
 
 /**
+ * Who signs plugins.
+ */
+export type CuratorId = string;
+
+/**
  * The answer to a wait.
  */
 export type Decision = "allow" | "deny" | "provide" | "expire" | "withdraw";
@@ -180,6 +185,12 @@ export type Errand = {
 export type ExecutionType = "basic" | "request" | "image-generator" | "ai-agent" | "waiting" | "compute" | "prebuilt" | "recorder";
 
 /**
+ * A host by its name or address, with a port if it is not the usual one.
+ * There are no patterns: who signs sees every host.
+ */
+export type FetchHost = string;
+
+/**
  * An uploaded file.
  */
 export type FileId = string;
@@ -193,6 +204,11 @@ export type FinishReason = "stop" | "tool-calls" | "length" | "content-filter" |
  * A content hash.
  */
 export type Hash = string;
+
+/**
+ * A point of the loop.
+ */
+export type HookName = "initialize" | "onUserMessage" | "onTextChunk" | "onTextEnd" | "onBeforeToolCall" | "onAfterToolCall" | "onAgentResponse" | "onError" | "destroy";
 
 /**
  * What happens to a client call when no client is there.
@@ -299,6 +315,11 @@ export type ModelSection = {
   reasoning?: Reasoning;
   /** Passed to the vendor as it is, by vendor name. */
   providerOptions?: { [key in string]: JsonValue };
+};
+
+export type Named = {
+  id: PluginId;
+  version?: VersionRange;
 };
 
 /**
@@ -539,6 +560,93 @@ export type Picks = {
  */
 export type Place = "gateway" | "mcp" | "agent" | "client" | "external";
 
+/**
+ * The whole document.
+ */
+export type PluginDocument = {
+  id: PluginId;
+  name: string;
+  version: PluginVersion;
+  description?: string;
+  tools: Array<PluginTool>;
+  /** Code by the point of the loop where it runs. */
+  hooks: { [key in HookName]?: string };
+  /** A hook that fails stops the run. */
+  critical: boolean;
+  /** A hook may change the text of an answer. */
+  rewrites: boolean;
+  permissions: PluginPermissions;
+  requires?: PluginRequires;
+  /** After this moment it must not run any more. */
+  expiresAt?: Timestamp;
+  /** Whose signature `signature` is. */
+  curatorId?: CuratorId;
+  sourceUrl?: string;
+  /** SHA-256 of the canonical JSON of `tools`, in hexadecimal. */
+  contentHash?: string;
+  /** Base64. */
+  signature?: string;
+  /** Of further curators. */
+  signatures: Array<PluginSignature>;
+  /** A browser's note of when it took the plugin. Nobody signs it. */
+  installedAt?: string;
+};
+
+/**
+ * A plugin's id. Only small ASCII letters: two ids that look alike are alike.
+ */
+export type PluginId = string;
+
+/**
+ * What the code asks for beyond computing.
+ */
+export type PluginPermissions = {
+  /** Hosts that `fetch` may reach: `api.example.com` or `api.example.com:8443`. */
+  fetch: Array<FetchHost>;
+};
+
+export type PluginRequires = {
+  /** Versions of the gateway that it works with. */
+  toolyard: VersionRange;
+};
+
+/**
+ * One more signature.
+ */
+export type PluginSignature = {
+  curatorId: CuratorId;
+  /** Base64. */
+  signature: string;
+};
+
+/**
+ * A tool and its code.
+ */
+export type PluginTool = {
+  name: ToolName;
+  description: string;
+  /** A JSON Schema of an object. */
+  parameters: JsonValue;
+  /** The body of an async function of `args`. */
+  executorCode: string;
+  /** A name that sounds riskier counts more. */
+  risk?: Risk;
+  timeoutMs?: number;
+  /** A repeat with the same arguments has no second effect outside. */
+  idempotent: boolean;
+};
+
+/**
+ * One plugin of an agent. Without a version, the installed one will do.
+ */
+export type PluginUse = string | Named;
+
+/**
+ * A plugin's version, with the order of semver. What follows a `+` would make
+ * two versions of equal rank, so there is none.
+ */
+export type PluginVersion = string;
+
 export type PrebuiltSwitch = "all";
 
 export type Reasoning = {
@@ -717,6 +825,11 @@ export type Usage = {
   /** Input that the vendor kept for later calls. */
   cacheWriteTokens: number;
 };
+
+/**
+ * Versions that will do.
+ */
+export type VersionRange = string;
 
 /**
  * Whether a public key sees a tool's input and output.
