@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests play the outside world")]
 
 mod access;
+mod chat_clients;
 mod cli;
 mod compute;
 #[path = "../kill/database.rs"]
