@@ -16,6 +16,8 @@ pub(super) struct Heard {
     pub(super) replies: Vec<Reply>,
     /// Calls of the last assistant message whose input the client has.
     pub(super) announced: Vec<CallId>,
+    /// Questions of the last assistant message.
+    pub(super) questions: Vec<WaitId>,
 }
 
 type Object = Map<String, Value>;
@@ -50,6 +52,7 @@ impl Heard {
         // What a client says of calls counts for its last answer alone.
         self.replies.clear();
         self.announced.clear();
+        self.questions.clear();
         let mut parts = Vec::new();
         match (message.get("parts"), message.get("content")) {
             (Some(Value::Array(given)), _) | (None, Some(Value::Array(given))) => {
@@ -130,6 +133,8 @@ impl Heard {
             }
             _ => None,
         };
+        let approval = part.get("approval").and_then(Value::as_object).and_then(|a| text(a, &["id"]));
+        self.questions.extend(approval.and_then(|id| WaitId::parse(id).ok()));
         if !matches!(state, "approval-requested" | "approval-responded" | "input-streaming" | "partial-call")
         {
             self.announced.push(call.clone());

@@ -65,6 +65,8 @@ pub struct Asked {
     pub cut: Option<Cut>,
     /// Calls whose input the client has.
     pub announced: Vec<CallId>,
+    /// Questions that the client was asked.
+    pub questions: Vec<WaitId>,
     pub agent: Option<String>,
     pub model: Option<String>,
     /// Definitions as they came.
@@ -89,7 +91,7 @@ impl Asked {
             (None, Some(message @ Value::Object(_))) => vec![message.clone()],
             (None, _) => return Err(BadChat::new("Missing required field: messages")),
         };
-        let Heard { items, replies, announced } = messages::read(&given)?;
+        let Heard { items, replies, announced, questions } = messages::read(&given)?;
         let message = text("messageId");
         let cut = match (text("trigger").as_deref(), message) {
             (Some("regenerate-message"), message) => Some(Cut::Regenerate { message }),
@@ -110,6 +112,7 @@ impl Asked {
             replies,
             cut,
             announced,
+            questions,
             agent: text("agent"),
             model: text("model"),
             tools: tools(body)?,

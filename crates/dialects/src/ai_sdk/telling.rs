@@ -14,7 +14,7 @@ use toolyard_protocol::message::{Part, text_of};
 use toolyard_protocol::run::{FinishReason, RunEnd, Usage};
 use toolyard_protocol::visible::visible_to;
 use toolyard_protocol::wait::WaitKind;
-use toolyard_protocol::{CallId, OutcomeKind, RunId, Timestamp, ToolName, Viewer};
+use toolyard_protocol::{CallId, OutcomeKind, RunId, Timestamp, ToolName, Viewer, WaitId};
 
 use super::chunk::{Chunk, Finish, Voice};
 use crate::telling::{Course, Flow, Hearing, Said, Speech, Stand, Start, Telling};
@@ -31,6 +31,8 @@ pub struct Options {
     pub metadata: bool,
     /// Calls whose input its message holds.
     pub announced: HashSet<CallId>,
+    /// Questions that its message holds.
+    pub questions: HashSet<WaitId>,
     /// Calls whose stored outcome its message holds.
     pub kept: HashSet<CallId>,
 }
@@ -214,6 +216,14 @@ impl<V: Voice> ChatTelling<V> {
         known.routed = true;
         if let Some(args) = args {
             known.input = args;
+        }
+        if self.options.questions.contains(&asked.wait) {
+            // Said before; a gateway's call was also announced before it was asked about.
+            let client = asked.place.is_client();
+            let known = self.known(&asked.call, &asked.tool);
+            (known.asked, known.started) = (true, true);
+            known.available |= !client;
+            return;
         }
         match asked.kind {
             WaitKind::Approval => self.asked_to_allow(asked, out),

@@ -5,6 +5,7 @@ mod ag_ui;
 mod ag_ui_client;
 mod ag_ui_wire;
 mod catalog;
+mod chat;
 mod deltas;
 mod frames;
 mod openai;

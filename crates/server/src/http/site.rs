@@ -88,6 +88,7 @@ impl Sites {
                 HeaderName::from_static("x-public-key"),
                 HeaderName::from_static("x-secret-key"),
                 HeaderName::from_static("x-filename"),
+                HeaderName::from_static("x-mcp-mode"),
                 HeaderName::from_static("idempotency-key"),
                 HeaderName::from_static("last-event-id"),
                 version::SDK,

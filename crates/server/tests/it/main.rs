@@ -5,6 +5,7 @@
 
 mod access;
 mod chat;
+mod chat_clients;
 mod cli;
 mod compute;
 #[path = "../kill/database.rs"]

@@ -549,7 +549,8 @@ export type PermissionSection = {
  * A user's choice of tools, and a request's choice of categories (row H10).
  */
 export type Picks = {
-  /** `<service>:<tool>`, or a tool's name. A missing one is as `*` says, or picked. */
+  /** `<service>:<tool>`, or a tool's name. A missing one is as */
+  /** `category:<name>` says of its category, else as `*` says, else picked. */
   tools: { [key in string]: boolean };
   /** Tools of these categories, and those that have none. Missing means all. */
   categories?: Array<string>;

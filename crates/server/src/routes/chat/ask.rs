@@ -3,7 +3,7 @@
 
 use axum::response::Response;
 use serde_json::Value;
-use toolyard_dialects::ai_sdk::{self, Asked};
+use toolyard_dialects::ai_sdk::{self, Asked, Options};
 use toolyard_protocol::message::Part;
 use toolyard_protocol::picks::{OTHERS, Picks};
 use toolyard_protocol::{AgentName, EntityId, KeyKind, limits};
@@ -22,12 +22,17 @@ pub(super) async fn ask(call: Call) -> Result<Response, Refusal> {
     let body: Value = call.json()?;
     let asked = Asked::read(&body).map_err(|e| Refusal::bad_request(e.to_string()))?;
     drop(body);
-    let announced = asked.announced.clone();
+    let held = Options {
+        announced: asked.announced.iter().cloned().collect(),
+        questions: asked.questions.iter().cloned().collect(),
+        ..Options::default()
+    };
     let turn = turn(&call, &wire, asked)?;
     let turned = call.app.runtime.turn(turn).await?;
     log(&turned);
     let Turned { space, run, start, kept, viewer, .. } = turned;
-    Ok(wire.tell(call, viewer, run, space, start, announced, kept))
+    let held = Options { kept: kept.into_iter().collect(), ..held };
+    Ok(wire.tell(call, viewer, (space, run), start, held))
 }
 
 fn turn(call: &Call, wire: &Wire, asked: Asked) -> Result<Turn, Refusal> {

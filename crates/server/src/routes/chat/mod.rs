@@ -8,6 +8,7 @@ mod wire;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
+use toolyard_dialects::ai_sdk::Options;
 use toolyard_dialects::telling::Start;
 
 use super::answer;
@@ -58,7 +59,7 @@ async fn stream(call: Call) -> Result<Response, Refusal> {
     let Some(found) = found.filter(|found| !found.status.is_final()) else {
         return Ok(answer::nothing());
     };
-    Ok(wire.tell(call, found.viewer, found.run, found.space, Start::Turn(found.turn), Vec::new(), Vec::new()))
+    Ok(wire.tell(call, found.viewer, (found.space, found.run), Start::Turn(found.turn), Options::default()))
 }
 
 /// `POST …/stop`: closing the stream stops nothing, this does.

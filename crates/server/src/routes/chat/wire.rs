@@ -9,7 +9,7 @@ use serde_json::Value;
 use toolyard_dialects::ai_sdk::{ChatTelling, Options, UiStream};
 use toolyard_dialects::data_stream_v1::DataStream;
 use toolyard_dialects::telling::Start;
-use toolyard_protocol::{CallId, RunId, SpaceId, Viewer};
+use toolyard_protocol::{RunId, SpaceId, Viewer};
 
 use crate::http::Refusal;
 use crate::routes::call::Call;
@@ -83,23 +83,15 @@ impl Wire {
     }
 
     /// Answers with a run.
-    #[allow(clippy::too_many_arguments, reason = "one call in two places")]
     pub(super) fn tell(
         self,
         call: Call,
         viewer: Viewer,
-        run: RunId,
-        space: SpaceId,
+        (space, run): (SpaceId, RunId),
         start: Start,
-        announced: Vec<CallId>,
-        kept: Vec<CallId>,
+        held: Options,
     ) -> Response {
-        let options = Options {
-            without_approvals: self.without_approvals,
-            metadata: self.metadata,
-            announced: announced.into_iter().collect(),
-            kept: kept.into_iter().collect(),
-        };
+        let options = Options { without_approvals: self.without_approvals, metadata: self.metadata, ..held };
         let (seen, of) = (viewer.clone(), run.clone());
         let (telling, media, mark): (Box<dyn toolyard_dialects::telling::Telling>, _, _) = if self.lines {
             let telling = ChatTelling::new(DataStream, seen, of, start, options);
