@@ -127,16 +127,15 @@ impl ToolSpec {
     }
     /// Hash of what a permission was given for. A change voids it.
     pub fn fingerprint(&self) -> Hash {
-        let pin = match &self.execution {
-            Execution::Mcp(call) => Some(&call.pin),
-            _ => None,
-        };
-        let mut seen =
-            serde_json::json!([self.name, self.description, self.input_schema, self.place, self.service_id]);
-        if let (Some(pin), Some(seen)) = (pin, seen.as_array_mut()) {
-            seen.push(serde_json::json!(pin));
-        }
-        Hash::of_json(&seen)
+        // What it does counts as much as what it says: another address is another tool.
+        Hash::of_json(&serde_json::json!([
+            self.name,
+            self.description,
+            self.input_schema,
+            self.place,
+            self.service_id,
+            self.execution
+        ]))
     }
     /// A crash in the middle of the call is mended by running it again: its
     /// effect is our own commit, or it has none, or its owner says so.

@@ -210,7 +210,8 @@ impl Runtime {
             metadata: birth.metadata.map_or(Guarded::Hidden, Guarded::Shown),
             model: birth.model.map_or(Guarded::Hidden, |name| Guarded::Shown(name.to_owned())),
             errand: Guarded::Hidden,
-            tainted: false,
+            // What earlier runs read here, this one reads too.
+            tainted: birth.space.tainted,
             picks: birth.picks.filter(|p| !p.takes_all()).map_or(Guarded::Hidden, Guarded::Shown),
         };
         let started = self.bear(tx, &new, created, desk).await?;

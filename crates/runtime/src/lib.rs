@@ -5,6 +5,7 @@
 //! lease and no memory here: only rows. This crate speaks no HTTP to clients
 //! and holds no SQL. Start with [`Runtime`]; the loop itself is in `worker`.
 
+mod account;
 mod agents;
 mod blob;
 mod child;
@@ -26,6 +27,7 @@ mod starting;
 mod tasks;
 mod worker;
 
+pub use account::{Account, account};
 pub use agents::{LoadedAgent, check_agent, check_secret_fields};
 pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Respond, Triggered};
 pub use create::{CreatedRun, check_model};

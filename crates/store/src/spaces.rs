@@ -17,6 +17,8 @@ pub struct Space {
     pub metadata: Option<Value>,
     pub show_reasoning: bool,
     pub last_pos: i64,
+    /// Its messages hold words from outside the gateway's trust.
+    pub tainted: bool,
     pub created_at: Timestamp,
 }
 
@@ -30,7 +32,7 @@ pub struct Member {
 
 macro_rules! select {
     ($rest:literal) => {
-        concat!("SELECT s.id, s.name, s.description, s.metadata, s.show_reasoning, s.last_pos, s.created_at FROM spaces s ", $rest)
+        concat!("SELECT s.id, s.name, s.description, s.metadata, s.show_reasoning, s.last_pos, s.created_at, s.tainted FROM spaces s ", $rest)
     };
 }
 
@@ -43,7 +45,19 @@ fn row(r: &Row<'_>) -> Result<Space, StoreError> {
         show_reasoning: r.flag(4)?,
         last_pos: r.int(5)?,
         created_at: r.time(6)?,
+        tainted: r.flag(7)?,
     })
+}
+
+/// Remembers that untrusted words are part of the conversation, for runs that
+/// begin later.
+pub async fn taint(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Result<(), StoreError> {
+    tx.exec(
+        "UPDATE spaces SET tainted = 1 WHERE tenant = $1 AND id = $2 AND tainted = 0",
+        args![tenant.as_str(), space.as_str()],
+    )
+    .await?;
+    Ok(())
 }
 
 pub async fn insert(tx: &mut Tx<'_>, tenant: &TenantId, space: &Space) -> Result<(), StoreError> {

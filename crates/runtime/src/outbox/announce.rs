@@ -36,7 +36,10 @@ pub(crate) async fn announce(
         return Ok(());
     }
     let (fact, name, data) = match events.last() {
-        Some(Event::RunPaused(paused)) if !of.watched && wants_somebody(paused.reason) => {
+        // What a child asks shows on its root, which pauses for it: told once, there.
+        Some(Event::RunPaused(paused))
+            if of.run == of.root && !of.watched && wants_somebody(paused.reason) =>
+        {
             (Fact::Waiting { of: of.trigger }, "run.waiting", waiting(paused))
         }
         // The end of a child is told to its parent.

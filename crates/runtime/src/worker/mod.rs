@@ -75,6 +75,8 @@ pub(crate) struct Worker {
     before: Option<Past>,
     /// The last append also gave the run up.
     released: bool,
+    /// The space knows that its words are tainted.
+    taint_told: bool,
 }
 
 impl Worker {
@@ -100,6 +102,7 @@ impl Worker {
             first_open_turn: 0,
             before: None,
             released: false,
+            taint_told: false,
             rt,
         }
     }
@@ -110,6 +113,7 @@ impl Worker {
         self.fold_log().await?;
         self.load_agent().await?;
         self.first_open_turn = self.run.turn().saturating_sub(1);
+        self.taint_told = self.run.created().is_some_and(|created| created.tainted);
         let why = if recovered { "the node that worked on it stopped" } else { "" };
         self.tell(Input::Claimed { recovered, why: why.to_owned() }).await?;
         let hand_back = self.rt.handing_back.clone();

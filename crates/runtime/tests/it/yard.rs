@@ -325,6 +325,7 @@ fn new_space(created_at: toolyard_protocol::Timestamp) -> Space {
         metadata: None,
         show_reasoning: false,
         last_pos: 0,
+        tainted: false,
         created_at,
     }
 }

@@ -35,6 +35,7 @@ mod secrets;
 mod selection;
 mod spaces;
 mod table;
+mod tools;
 pub(crate) mod view;
 mod waits;
 mod webhooks;

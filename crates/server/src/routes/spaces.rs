@@ -99,6 +99,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 metadata,
                 show_reasoning: new.show_agent_reasoning,
                 last_pos: 0,
+                tainted: false,
                 created_at: tx.now().await?,
             };
             spaces::insert(tx, &tenant, &space).await?;

@@ -6,7 +6,7 @@ use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
     agents, audit, clients, entities, files, grants, kept, keys, logins, mcp, members, messages, models, ops,
-    results, runs, secrets, selection, spaces, waits, webhooks,
+    results, runs, secrets, selection, spaces, tools, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -86,6 +86,12 @@ fn agent_routes() -> Vec<Route> {
         get("/api/agents/{agent}", Access::Secret, "Read an agent, by id or name", agents::get)
             .gives::<agents::OneAgent>(200),
         delete("/api/agents/{agent}", Access::Secret, "Remove an agent", agents::delete),
+        get("/api/tools", Access::Either, "List the tools that an agent has for somebody now", tools::list)
+            .asks(&[
+                ("agentId", "The agent, by id or name."),
+                ("entityId", "For whom (secret key): servers may tell each user other tools."),
+            ])
+            .gives::<tools::ToolList>(200),
         get("/api/models", Access::Either, "List the models that may be named", models::list)
             .gives::<models::ModelList>(200),
     ]

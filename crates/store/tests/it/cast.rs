@@ -55,6 +55,7 @@ pub(crate) fn space(id: &SpaceId) -> Space {
         metadata: Some(json!({ "colour": "blue" })),
         show_reasoning: true,
         last_pos: 0,
+        tainted: false,
         created_at: Timestamp::from_millis(START_MS),
     }
 }

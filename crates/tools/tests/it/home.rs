@@ -153,6 +153,7 @@ async fn furnish(
             metadata: Some(serde_json::json!({"colour": "blue"})),
             show_reasoning: false,
             last_pos: 0,
+            tainted: false,
             created_at,
         };
         spaces::insert(tx, tenant, &space).await?;
