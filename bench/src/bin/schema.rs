@@ -26,55 +26,87 @@ fn typical() -> Vec<(Value, Value)> {
     };
     vec![
         (
-            tool("get_weather", json!({"city": {"type": "string", "description": "A city."},
-                "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]}}), json!(["city"])),
+            tool(
+                "get_weather",
+                json!({"city": {"type": "string", "description": "A city."},
+                "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]}}),
+                json!(["city"]),
+            ),
             json!({"city": "Bremen", "unit": "celsius"}),
         ),
         (
-            tool("read_file", json!({"path": {"type": "string", "minLength": 1},
-                "limit": {"type": "integer", "minimum": 1}}), json!(["path"])),
+            tool(
+                "read_file",
+                json!({"path": {"type": "string", "minLength": 1},
+                "limit": {"type": "integer", "minimum": 1}}),
+                json!(["path"]),
+            ),
             json!({"path": "/tmp/a.txt", "limit": 100}),
         ),
         (
-            tool("send_mail", json!({"to": {"type": "array", "items": {"type": "string", "format": "email"},
+            tool(
+                "send_mail",
+                json!({"to": {"type": "array", "items": {"type": "string", "format": "email"},
                 "minItems": 1}, "subject": {"type": "string", "maxLength": 200}, "body": {"type": "string"}}),
-                json!(["to", "subject", "body"])),
+                json!(["to", "subject", "body"]),
+            ),
             json!({"to": ["a@example.com", "b@example.com"], "subject": "Hi", "body": "Text of a letter"}),
         ),
         (
-            tool("create_event", json!({"title": {"type": "string"},
+            tool(
+                "create_event",
+                json!({"title": {"type": "string"},
                 "when": {"type": "object", "properties": {"start": {"type": "string", "format": "date-time"},
                     "minutes": {"type": "integer", "minimum": 5, "maximum": 1440}}, "required": ["start"]}}),
-                json!(["title", "when"])),
+                json!(["title", "when"]),
+            ),
             json!({"title": "Talk", "when": {"start": "2026-11-16T10:00:00Z", "minutes": 30}}),
         ),
         (
-            tool("show_chart", json!({"points": {"type": "array", "items": {"type": "object", "properties": {
-                "x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]}}}), json!(["points"])),
+            tool(
+                "show_chart",
+                json!({"points": {"type": "array", "items": {"type": "object", "properties": {
+                "x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]}}}),
+                json!(["points"]),
+            ),
             json!({"points": [{"x": 1, "y": 2.5}, {"x": 2, "y": 3.5}, {"x": 3, "y": 1.0}, {"x": 4, "y": 2}]}),
         ),
         (
-            tool("set_slippage", json!({"percent": {"type": "number", "minimum": 0, "maximum": 50}}),
-                json!(["percent"])),
+            tool(
+                "set_slippage",
+                json!({"percent": {"type": "number", "minimum": 0, "maximum": 50}}),
+                json!(["percent"]),
+            ),
             json!({"percent": 0.5}),
         ),
         (
-            tool("sql_query", json!({"query": {"type": "string"}, "params": {"type": "array",
-                "items": {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]}}}), json!(["query"])),
+            tool(
+                "sql_query",
+                json!({"query": {"type": "string"}, "params": {"type": "array",
+                "items": {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]}}}),
+                json!(["query"]),
+            ),
             json!({"query": "select * from t where a = ? and b = ?", "params": ["x", 7]}),
         ),
         (
-            tool("robot_move", json!({"joint": {"type": "string", "pattern": "^j[1-6]$"},
+            tool(
+                "robot_move",
+                json!({"joint": {"type": "string", "pattern": "^j[1-6]$"},
                 "angle": {"type": "number", "minimum": -180, "maximum": 180}, "fast": {"type": "boolean"}}),
-                json!(["joint", "angle"])),
+                json!(["joint", "angle"]),
+            ),
             json!({"joint": "j3", "angle": 42.5, "fast": false}),
         ),
         (tool("get_selection", json!({}), json!([])), json!({})),
         (
-            tool("update_record", json!({"id": {"type": "string"}, "fields": {"type": "object",
+            tool(
+                "update_record",
+                json!({"id": {"type": "string"}, "fields": {"type": "object",
                 "properties": {"name": {"type": "string"}, "age": {"type": "integer"},
                     "tags": {"type": "array", "items": {"type": "string"}}},
-                "additionalProperties": false}}), json!(["id", "fields"])),
+                "additionalProperties": false}}),
+                json!(["id", "fields"]),
+            ),
             json!({"id": "r1", "fields": {"name": "Ada", "age": 36, "tags": ["a", "b"]}}),
         ),
     ]
@@ -111,7 +143,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
     };
     let (wall, cpu) = (cold(ClockId::Monotonic), cold(ClockId::ProcessCPUTime));
-    println!("ten definitions, cold: {wall:.0} us (processor {cpu:.0} us, first in the process {first:.0} us)");
+    println!(
+        "ten definitions, cold: {wall:.0} us (processor {cpu:.0} us, first in the process {first:.0} us)"
+    );
     println!("  goal: under {COLD_GOAL_US:.0} us: {}", verdict(!failed && wall < COLD_GOAL_US));
 
     println!("| tool | ours, ns | jsonschema alone, ns | ratio |");

@@ -5,6 +5,17 @@
 //! may answer (A). [`crate::visible`] decides; it does not compile until a new
 //! field has a class.
 
+/// An event, or a part of one, as the log has it.
+macro_rules! event {
+    ($(#[$doc:meta])* $name:ident { $($body:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+        #[serde(rename_all = "camelCase")]
+        #[ts(optional_fields)]
+        pub struct $name { $($body)* }
+    };
+}
+
 mod birth;
 mod codec;
 mod kinds;

@@ -227,6 +227,10 @@ pub const MCP_TOTAL_MS: u64 = 300_000;
 pub const MCP_TIMEOUT_MAX_MS: u64 = 24 * 60 * 60 * 1000;
 /// Times that one MCP call may ask for input.
 pub const MCP_ROUNDS: u32 = 5;
+/// Documents of one tenant.
+pub const DOCUMENTS: usize = 10_000;
+/// Documents that one user has stored.
+pub const USER_DOCUMENTS: usize = 500;
 /// Logins at MCP servers that one user may have begun; the oldest are forgotten.
 pub const MCP_LOGINS: usize = 20;
 /// How long a login that has begun may be finished.

@@ -134,18 +134,16 @@ impl ToolSpec {
     }
     /// Hash of what a permission was given for. A change voids it.
     pub fn fingerprint(&self) -> Hash {
-        let pin = match &self.execution {
-            Execution::Mcp(call) => Some(&call.pin),
-            Execution::Plugin(call) => Some(&call.pin),
-            _ => None,
-        };
-        let mut seen =
-            serde_json::json!([self.name, self.description, self.input_schema, self.place, self.service_id]);
-        if let Some(seen) = seen.as_array_mut() {
-            seen.extend(pin.map(|pin| serde_json::json!(pin)));
-            seen.extend(self.version.as_ref().map(|version| serde_json::json!({ "version": version })));
-        }
-        Hash::of_json(&seen)
+        // What it does counts as much as what it says: another address is another tool.
+        Hash::of_json(&serde_json::json!([
+            self.name,
+            self.description,
+            self.input_schema,
+            self.place,
+            self.service_id,
+            self.execution,
+            self.version
+        ]))
     }
     /// A crash in the middle of the call is mended by running it again: its
     /// effect is our own commit, or it has none, or its owner says so.

@@ -204,6 +204,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             message,
             preliminary,
             ticket,
+            spent,
         }) => Event::ToolProgressed(ToolProgressed {
             call: call.clone(),
             tool: name.clone(),
@@ -212,6 +213,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             message: tool(*visibility, message),
             preliminary: tool(*visibility, preliminary),
             ticket: secret(ticket),
+            spent: secret(spent),
         }),
         Event::ToolReturned(ToolReturned {
             call,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolyard_engine::Run;
 use toolyard_protocol::agent::execution::AiAgent;
-use toolyard_protocol::event::{Errand, Parent, RunCreated};
+use toolyard_protocol::event::{Errand, Event, Parent, RunCreated};
 use toolyard_protocol::limits::RunLimits;
-use toolyard_protocol::tool::Visibility;
+use toolyard_protocol::tool::{Place, Visibility};
 use toolyard_protocol::{AgentName, BranchId, CallId, Guarded, RunId, TenantId, limits};
-use toolyard_store::runs::{self, NewRun};
-use toolyard_store::{Tx, agents, spaces};
+use toolyard_store::runs::{self, NewRun, RunRow};
+use toolyard_store::{Tx, agents, log, spaces};
 use toolyard_tools::prebuilt::Refused as Unsent;
 
 use crate::agents::{LoadedAgent, check_agent};
@@ -45,7 +45,9 @@ pub(crate) async fn send(
         let most = limits::CHILD_DEPTH;
         return Err(tell(format!("Agent {name} is not called: the limit is {most} agents below the first")));
     }
-    let born = runs::below(tx, tenant, &above.root).await?.len();
+    let family = runs::below(tx, tenant, &above.root).await?;
+    let promised = promised(tx, tenant, sent.parent, &family).await?;
+    let born = family.len();
     if i64::try_from(born).unwrap_or(i64::MAX) >= limits::CHILDREN {
         let most = limits::CHILDREN;
         return Err(tell(format!("Agent {name} is not called: the limit is {most} agents in one run")));
@@ -86,7 +88,7 @@ pub(crate) async fn send(
         root: above.root.clone(),
         depth,
         show_reasoning: above.show_reasoning,
-        limits: Guarded::Shown(left(sent.parent, agent.limits(&rt.settings.limits))),
+        limits: Guarded::Shown(share(sent.parent, agent.limits(&rt.settings.limits), promised)),
         on_message: Guarded::Shown(agent.config.loop_.on_message),
         answerers: above.answerers.clone(),
         by: above.by.clone(),
@@ -128,12 +130,48 @@ async fn find_agent(
     Ok(agent)
 }
 
-/// A child spends from what its parent has left.
-fn left(parent: &Run, own: RunLimits) -> RunLimits {
+/// Tokens and money that children at work may still use.
+#[derive(Debug, Clone, Copy, Default)]
+struct Promised {
+    tokens: u64,
+    cost: u64,
+}
+
+async fn promised(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    parent: &Run,
+    family: &[RunRow],
+) -> Result<Promised, Unsent> {
     let limits = parent.limits();
+    let mut sum = Promised::default();
+    if limits.max_tokens.is_none() && limits.max_cost.is_none() {
+        return Ok(sum);
+    }
+    let at_work =
+        family.iter().filter(|row| row.parent.as_ref() == Some(parent.id()) && !row.status.is_final());
+    for row in at_work {
+        let Some(Event::RunCreated(created)) = log::event(tx, tenant, &row.id, 1).await? else { continue };
+        let given = created.limits.shown().cloned().unwrap_or_default();
+        sum.tokens = sum.tokens.saturating_add(given.max_tokens.unwrap_or(0));
+        sum.cost = sum.cost.saturating_add(given.max_cost.unwrap_or(0));
+    }
+    Ok(sum)
+}
+
+/// A child spends from what its parent has left. Children that are sent out
+/// together share it: none gets what another one was promised.
+fn share(parent: &Run, own: RunLimits, promised: Promised) -> RunLimits {
+    let limits = parent.limits();
+    let waiting =
+        parent.state().calls().iter().filter(|c| c.is_dispatched() && c.place == Place::Agent).count();
+    let parts = u64::try_from(waiting).unwrap_or(1).max(1);
+    let part = |most: u64, used: u64, promised: u64| {
+        (most.saturating_sub(used).saturating_sub(promised) / parts).max(1)
+    };
     let used = parent.usage().input_tokens.saturating_add(parent.usage().output_tokens);
-    let tokens = limits.max_tokens.map(|most| most.saturating_sub(used).max(1));
-    let cost = limits.max_cost.map(|most| most.saturating_sub(parent.cost().unwrap_or(0)).max(1));
+    let tokens = limits.max_tokens.map(|most| part(most, used, promised.tokens));
+    let cost = limits.max_cost.map(|most| part(most, parent.cost().unwrap_or(0), promised.cost));
     RunLimits {
         max_tokens: own.max_tokens.into_iter().chain(tokens).min(),
         max_cost: own.max_cost.into_iter().chain(cost).min(),

@@ -234,7 +234,8 @@ impl Runtime {
             metadata: birth.metadata.map_or(Guarded::Hidden, Guarded::Shown),
             model: birth.model.map_or(Guarded::Hidden, |name| Guarded::Shown(name.to_owned())),
             errand: Guarded::Hidden,
-            tainted: birth.tainted,
+            // What earlier runs read here, this one reads too.
+            tainted: birth.tainted || birth.space.tainted,
             picks: birth.picks.filter(|p| !p.takes_all()).map_or(Guarded::Hidden, Guarded::Shown),
         };
         let started = self.bear(tx, &new, created, desk).await?;

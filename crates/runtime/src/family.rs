@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 use toolyard_engine::{Run, facts};
 use toolyard_protocol::event::{
-    CancelRequested, ChildAnswered, ChildAsked, Decision, Event, Parent, RunFinished, Spent, ToolProgressed,
+    CancelRequested, ChildAnswered, ChildAsked, Decision, Event, RunFinished, Spent, ToolProgressed,
 };
 use toolyard_protocol::message::text_of;
 use toolyard_protocol::outcome::{CANCELED_TEXT, OutcomeKind};
@@ -18,7 +18,7 @@ use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{AgentName, CallId, Guarded, RunId, TenantId, ToolOutcome};
 use toolyard_store::runs::{self, RunRow};
 use toolyard_store::waits::{self, WaitRow};
-use toolyard_store::{StoreError, Tx, blobs, log};
+use toolyard_store::{StoreError, Tx, blobs};
 
 use crate::blob::fit;
 use crate::starting::Desk;
@@ -95,21 +95,35 @@ impl Member<'_> {
         desk: &mut Desk,
     ) -> Result<(), StoreError> {
         let mut below = self.run.clone();
+        let mut owed = None;
         for row in above {
-            let Some(parent) = parent_of(tx, self.tenant, &below).await? else { return Ok(()) };
-            let mut events = self.news(ledger, &parent.call);
-            let open = waits::open_of_run(tx, self.tenant, &row.id).await?;
-            let mut left = open.len();
+            let waits = waits::of_run(tx, self.tenant, &row.id).await?;
+            // The call that the run below answers, as the ledger has it: a
+            // child whose log cannot be read has a parent too.
+            let Some(wait) = waits.iter().find(|w| child_of(w).as_ref() == Some(&below)) else {
+                return Ok(());
+            };
+            let open = wait.ended_seq.is_none();
+            let mut left = waits.iter().filter(|w| w.ended_seq.is_none()).count();
+            let mut events = self.news(ledger, &wait.wait.call);
             if below == *self.run {
-                let mine = |w: &&WaitRow| w.wait.kind == WaitKind::Child && w.wait.call == parent.call;
-                let wait = open.iter().find(mine);
-                events.extend(wait.and_then(|wait| self.step(wait)));
-                // A call that ended before its child has its result.
-                if let (Some(end), Some(wait)) = (end.take(), wait) {
-                    desk.began(&wait.wait.call, wait.wait.opened_at);
-                    events.extend(ended(tx, self.tenant, wait, end).await?);
-                    left -= 1;
+                events.extend(self.step(wait).filter(|_| open));
+                match end.take() {
+                    Some(end) if open => {
+                        desk.began(&wait.wait.call, wait.wait.opened_at);
+                        events.extend(ended(tx, self.tenant, wait, end).await?);
+                        left -= 1;
+                    }
+                    // A call that ended before its child has its result; what
+                    // the child used is still owed.
+                    Some(end) => owed = Some(end.spent),
+                    None => {}
                 }
+            }
+            if !row.status.is_final()
+                && let Some(spent) = owed.take()
+            {
+                events.push(used(wait, spent));
             }
             if !events.is_empty() && !row.status.is_final() {
                 desk.wake(tx, &row, events, left).await?;
@@ -199,6 +213,7 @@ impl Member<'_> {
                 message: Guarded::Hidden,
                 preliminary: Guarded::Shown(json!({ "response": text })),
                 ticket: Guarded::Hidden,
+                spent: Guarded::Hidden,
             }
             .into(),
         )
@@ -215,9 +230,8 @@ impl Member<'_> {
         let all = self.events.iter().any(|e| matches!(e, Event::CancelRequested(_)));
         let mut stopping: Vec<RunId> = ledger
             .iter()
-            .filter(|w| w.wait.kind == WaitKind::Child)
             .filter(|w| all || w.ended_seq.is_some_and(|seq| seq > self.after))
-            .filter_map(|w| RunId::parse(w.wait.payload["child"].as_str()?).ok())
+            .filter_map(child_of)
             .collect();
         if stopping.is_empty() {
             return Ok(());
@@ -239,12 +253,25 @@ impl Member<'_> {
     }
 }
 
-/// The call that a child run answers.
-async fn parent_of(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<Option<Parent>, StoreError> {
-    Ok(match log::event(tx, tenant, run, 1).await? {
-        Some(Event::RunCreated(created)) => created.parent,
-        _ => None,
-    })
+/// The child that a wait is for.
+fn child_of(row: &WaitRow) -> Option<RunId> {
+    let child = || RunId::parse(row.wait.payload["child"].as_str()?).ok();
+    (row.wait.kind == WaitKind::Child).then(child).flatten()
+}
+
+/// What a child used after its call had ended, so that a budget knows it.
+fn used(wait: &WaitRow, spent: Spent) -> Event {
+    ToolProgressed {
+        call: wait.wait.call.clone(),
+        tool: wait.wait.tool.clone(),
+        visibility: wait.wait.visibility,
+        fraction: None,
+        message: Guarded::Hidden,
+        preliminary: Guarded::Hidden,
+        ticket: Guarded::Hidden,
+        spent: Guarded::Shown(spent),
+    }
+    .into()
 }
 
 /// A child's end as the result of its call.

@@ -5,6 +5,7 @@
 //! lease and no memory here: only rows. This crate speaks no HTTP to clients
 //! and holds no SQL. Start with [`Runtime`]; the loop itself is in `worker`.
 
+mod account;
 mod agents;
 mod blob;
 mod child;
@@ -31,6 +32,7 @@ mod tasks;
 mod turn;
 mod worker;
 
+pub use account::{Account, account};
 pub use agents::{LoadedAgent, check_agent, check_secret_fields};
 pub use client_tools::BroughtTools;
 pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Respond, Triggered};

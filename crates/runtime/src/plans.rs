@@ -2,7 +2,8 @@
 //!
 //! One transaction moves the plan on, says its instruction in its space and
 //! makes the run. Occurrences that were missed while no gateway ran are one:
-//! the next moment is counted from now.
+//! the next moment is counted from now. One that comes while the run of the
+//! last one is still live is skipped.
 //!
 //! Lock order: the live run, then the space, then the plan.
 
@@ -91,6 +92,13 @@ impl Runtime {
             }
             None => None,
         };
+        // One that is not done with the last occurrence, or has not even heard
+        // of it, is not told again.
+        if let Some(live) = live.as_ref().filter(|live| plan.last_run.as_ref() == Some(&live.id)) {
+            next.error = Some(format!("Skipped: its run {} has not ended", live.id));
+            plans::replace(tx, &next, PlanStatus::Pending, plan.next_run_at).await?;
+            return Ok(());
+        }
         let space = plan.space.clone().unwrap_or_else(SpaceId::mint);
         next.space = Some(space.clone());
         next.last_run_at = Some(now);
@@ -199,6 +207,7 @@ async fn place(tx: &mut Tx<'_>, plan: &Plan, id: &SpaceId, now: Timestamp) -> Re
         show_reasoning: false,
         last_pos: 0,
         branch: BranchId::main(),
+        tainted: false,
         created_at: now,
     };
     spaces::insert(tx, &plan.tenant, &space).await?;

@@ -146,6 +146,18 @@ pub async fn insert(
     Ok(())
 }
 
+/// How many documents a tenant has, or one of its entities stored.
+pub async fn count(tx: &mut Tx<'_>, tenant: &TenantId, entity: Option<&EntityId>) -> Result<i64, StoreError> {
+    let found = tx
+        .one(
+            "SELECT count(*) FROM documents WHERE tenant = $1 AND ($2 = '' OR entity = $2)",
+            args![tenant.as_str(), entity.map_or("", EntityId::as_str)],
+            |r| r.int(0),
+        )
+        .await?;
+    Ok(found.unwrap_or(0))
+}
+
 pub async fn get(
     tx: &mut Tx<'_>,
     tenant: &TenantId,

@@ -86,9 +86,10 @@ fn search(memory: &Memory) -> String {
     key(&format!("{} {}", memory.topic, memory.content))
 }
 
-pub async fn insert(tx: &mut Tx<'_>, tenant: &TenantId, memory: &Memory) -> Result<(), StoreError> {
-    tx.exec(
-        "INSERT INTO memories (tenant, id, agent, writer, space, scope, topic, content, topic_key, search, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+/// False if there is a memory of this topic already.
+pub async fn insert(tx: &mut Tx<'_>, tenant: &TenantId, memory: &Memory) -> Result<bool, StoreError> {
+    let written = tx.exec(
+        "INSERT INTO memories (tenant, id, agent, writer, space, scope, topic, content, topic_key, search, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING",
         args![
             tenant.as_str(),
             memory.id.as_str(),
@@ -105,7 +106,7 @@ pub async fn insert(tx: &mut Tx<'_>, tenant: &TenantId, memory: &Memory) -> Resu
         ],
     )
     .await?;
-    Ok(())
+    Ok(written > 0)
 }
 
 /// Writes topic and content.

@@ -61,6 +61,21 @@ pub async fn delivered(tx: &mut Tx<'_>, tenant: &TenantId, id: &str) -> Result<(
     Ok(())
 }
 
+/// Puts a parcel back untried.
+pub async fn put_back(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    id: &str,
+    until: Timestamp,
+) -> Result<(), StoreError> {
+    tx.exec(
+        "UPDATE outbox SET due_at = $1, attempts = attempts - 1 WHERE tenant = $2 AND id = $3",
+        args![until, tenant.as_str(), id],
+    )
+    .await?;
+    Ok(())
+}
+
 /// Says when a parcel is tried again.
 pub async fn postpone(
     tx: &mut Tx<'_>,

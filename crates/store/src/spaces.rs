@@ -19,6 +19,8 @@ pub struct Space {
     pub last_pos: i64,
     /// The branch that it goes on with.
     pub branch: BranchId,
+    /// Its messages hold words from outside the gateway's trust.
+    pub tainted: bool,
     pub created_at: Timestamp,
 }
 
@@ -33,7 +35,7 @@ pub struct Member {
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT s.id, s.name, s.description, s.metadata, s.show_reasoning, s.last_pos, s.created_at, s.branch FROM spaces s ",
+            "SELECT s.id, s.name, s.description, s.metadata, s.show_reasoning, s.last_pos, s.created_at, s.branch, s.tainted FROM spaces s ",
             $rest
         )
     };
@@ -49,7 +51,19 @@ pub(crate) fn row(r: &Row<'_>) -> Result<Space, StoreError> {
         last_pos: r.int(5)?,
         created_at: r.time(6)?,
         branch: r.opt_parsed(7, BranchId::parse)?.unwrap_or_else(BranchId::main),
+        tainted: r.flag(8)?,
     })
+}
+
+/// Remembers that untrusted words are part of the conversation, for runs that
+/// begin later.
+pub async fn taint(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Result<(), StoreError> {
+    tx.exec(
+        "UPDATE spaces SET tainted = 1 WHERE tenant = $1 AND id = $2 AND tainted = 0",
+        args![tenant.as_str(), space.as_str()],
+    )
+    .await?;
+    Ok(())
 }
 
 pub async fn insert(tx: &mut Tx<'_>, tenant: &TenantId, space: &Space) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ use toolyard_mcp::{
 use toolyard_protocol::agent::McpServer;
 use toolyard_protocol::agent::execution::{Execution, McpCall};
 use toolyard_protocol::tool::{IfAbsent, Place, ToolSpec, Visibility};
-use toolyard_protocol::{Hash, TenantId};
+use toolyard_protocol::{AgentName, CallId, EntityId, Hash, RunId, TenantId};
 use toolyard_store::Store;
 
 use crate::files;
@@ -59,6 +59,29 @@ pub struct Resumed {
 }
 
 impl McpTools {
+    /// The tools of an agent's servers for one user, outside of a run.
+    pub async fn offer_to(
+        &self,
+        tenant: &TenantId,
+        entity: Option<&EntityId>,
+        agent: &AgentName,
+        servers: &[McpServer],
+    ) -> Offer {
+        let (Ok(run), Ok(call)) = (RunId::parse("run_none"), CallId::parse("call_none")) else {
+            return Offer::default();
+        };
+        let context = CallContext {
+            tenant: tenant.clone(),
+            run,
+            space: None,
+            agent_entity: None,
+            agent: agent.clone(),
+            trigger: entity.cloned(),
+            call,
+        };
+        self.offer(&context, servers).await
+    }
+
     /// The tools of an agent's servers for one user, as they are now.
     pub async fn offer(&self, context: &CallContext, servers: &[McpServer]) -> Offer {
         let mut known = Vec::with_capacity(servers.len());

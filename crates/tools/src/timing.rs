@@ -71,12 +71,43 @@ pub fn next_after(cron: &str, timezone: &str, after: Timestamp) -> Result<Option
     // Without seconds a pattern comes at most once a minute.
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
     let parsed = parser.parse(pattern).map_err(|e| format!("Invalid cron pattern {pattern:?}: {e}"))?;
+    // Looking for a day that no calendar has takes the search through all years.
+    if !may_come(pattern) {
+        return Ok(None);
+    }
     let from = Moment::from_millisecond(after.millis()).map_err(|e| e.to_string())?;
     let from: Zoned = from.to_zoned(zone(timezone)?);
     match parsed.find_next_occurrence(&from, false) {
         Ok(next) => Ok(Some(Timestamp::from_millis(next.timestamp().as_millisecond()))),
         Err(_) => Ok(None),
     }
+}
+
+/// Is there a day like that? Only plain numbers, lists and ranges are judged;
+/// of all else it is said to be possible.
+fn may_come(pattern: &str) -> bool {
+    let fields: Vec<&str> = pattern.split_whitespace().collect();
+    let [_, _, days, months, "*" | "?"] = fields.as_slice() else { return true };
+    let (Some(day), Some(months)) = (numbers(days).and_then(|days| days.into_iter().min()), numbers(months))
+    else {
+        return true;
+    };
+    months.into_iter().any(|month| match month {
+        2 => day <= 29,
+        4 | 6 | 9 | 11 => day <= 30,
+        _ => true,
+    })
+}
+
+/// The numbers of a field like `1,3-5`. None if it is more than that.
+fn numbers(field: &str) -> Option<Vec<u32>> {
+    let mut all = Vec::new();
+    for part in field.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        all.extend((first..=last).take(64));
+    }
+    Some(all)
 }
 
 fn zone(name: &str) -> Result<TimeZone, String> {

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use schemars::JsonSchema;
+use toolyard_dialects::native::socket::{ClientMessage, GatewayMessage};
 use toolyard_dialects::native::{
     FrameKind, FrameVisitor, MessageView, Presence, RunView, WaitView, visit_frames,
 };
-use toolyard_dialects::native::socket::{ClientMessage, GatewayMessage};
 use toolyard_protocol::agent::AgentConfig;
 use toolyard_protocol::event::*;
 use toolyard_protocol::manifest::PluginDocument;

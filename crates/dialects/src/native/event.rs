@@ -368,9 +368,17 @@ impl<'a> Spot<'a> {
     }
 
     fn tool_progressed(&self, event: &'a event::ToolProgressed, viewer: &Viewer) -> Frame {
-        // The ticket is the gateway's own.
-        let event::ToolProgressed { call, tool, visibility, fraction, message, preliminary, ticket: _ } =
-            event;
+        // The ticket and the account are the gateway's own.
+        let event::ToolProgressed {
+            call,
+            tool,
+            visibility,
+            fraction,
+            message,
+            preliminary,
+            ticket: _,
+            spent: _,
+        } = event;
         let open = is_open(viewer, *visibility);
         let body = wire::ToolProgress {
             tool_call_id: call,

@@ -70,6 +70,10 @@ impl Run {
                 }
             }
             Event::ToolProgressed(e) => {
+                if let Some(spent) = e.spent.shown() {
+                    add(&mut self.usage, &spent.usage);
+                    self.spend(spent.cost);
+                }
                 if let Some(ticket) = e.ticket.shown() {
                     let ticket = Arc::new(ticket.clone());
                     self.move_call(&e.call, |call| call.ticket = Some(ticket));

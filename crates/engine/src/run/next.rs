@@ -135,6 +135,7 @@ impl Run {
                         message: message.map_or(Guarded::Hidden, Guarded::Shown),
                         preliminary: preliminary.map_or(Guarded::Hidden, Guarded::Shown),
                         ticket: ticket.map_or(Guarded::Hidden, Guarded::Shown),
+                        spent: Guarded::Hidden,
                     }
                     .into(),
                 ],

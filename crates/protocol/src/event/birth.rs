@@ -11,16 +11,6 @@ use crate::run::Usage;
 use crate::tool::Visibility;
 use crate::wait::WaitKind;
 
-macro_rules! event {
-    ($(#[$doc:meta])* $name:ident { $($body:tt)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
-        #[serde(rename_all = "camelCase")]
-        #[ts(optional_fields)]
-        pub struct $name { $($body)* }
-    };
-}
-
 event! {
     /// What made a run start: somebody, mostly by a message.
     Trigger {

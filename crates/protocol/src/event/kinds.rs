@@ -22,16 +22,6 @@ use crate::time::Timestamp;
 use crate::tool::{Answerers, Place, Visibility};
 use crate::wait::{AnswerRule, WaitKind};
 
-macro_rules! event {
-    ($(#[$doc:meta])* $name:ident { $($body:tt)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
-        #[serde(rename_all = "camelCase")]
-        #[ts(optional_fields)]
-        pub struct $name { $($body)* }
-    };
-}
-
 event! {
     /// Pins all that the run depends on.
     RunCreated {
@@ -256,6 +246,9 @@ event! {
         /// What the far side works on: whoever has it can wait for the end.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub ticket: Guarded<Value>, // S
+        /// What a child used whose call had ended before it did.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub spent: Guarded<Spent>, // S
     }
 }
 

@@ -324,6 +324,7 @@ fn progressed(visibility: Visibility) -> Event {
         message: own(visibility, "progress").into(),
         preliminary: json!([own(visibility, "preliminary")]).into(),
         ticket: secret_value("ticket"),
+        spent: Spent { usage: Usage::default(), cost: Some(7) }.into(),
     }
     .into()
 }

@@ -78,7 +78,7 @@ fn hidden_fields(kind: &str) -> &'static [&'static str] {
         "Asked" => &["payload", "fingerprint", "state"],
         "Answered" => &["edited", "by"],
         "ToolCallRequested" => &["args", "fingerprint"],
-        "ToolProgressed" => &["message", "preliminary", "ticket"],
+        "ToolProgressed" => &["message", "preliminary", "ticket", "spent"],
         "ToolReturned" => &["value", "blob", "error", "by", "spent"],
         "ReplyAmended" => &["by"],
         "ResultAmended" => &["value", "error", "by"],
@@ -134,7 +134,7 @@ fn g34_a_public_tool_is_not_stripped_but_for_who_fingerprint_and_ticket() {
         let seen: Value = serde_json::from_str(&seen).unwrap();
         let gone: Vec<_> = whole.as_object().unwrap().keys().filter(|key| seen.get(*key).is_none()).collect();
         assert!(
-            gone.iter().all(|key| ["by", "fingerprint", "ticket"].contains(&key.as_str())),
+            gone.iter().all(|key| ["by", "fingerprint", "ticket", "spent"].contains(&key.as_str())),
             "{}: {gone:?}",
             event.kind()
         );

@@ -38,7 +38,10 @@ pub(crate) async fn announce(
         return Ok(());
     }
     let (fact, name, data) = match events.last() {
-        Some(Event::RunPaused(paused)) if !of.watched && wants_somebody(paused.reason) => {
+        // What a child asks shows on its root, which pauses for it: told once, there.
+        Some(Event::RunPaused(paused))
+            if of.run == of.root && !of.watched && wants_somebody(paused.reason) =>
+        {
             if all_held(tx, of.tenant, paused).await? {
                 return Ok(());
             }

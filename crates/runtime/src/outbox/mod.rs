@@ -9,12 +9,15 @@ pub(crate) mod announce;
 mod mail;
 mod webhook;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
 use toolyard_egress::{Door, Mailer};
-use toolyard_protocol::{Timestamp, limits};
+use toolyard_protocol::{TenantId, Timestamp, limits};
 use toolyard_store::outbox::{self, Parcel};
 use toolyard_store::{StoreError, audit};
 use toolyard_tools::sealer::Sealer;
@@ -22,7 +25,11 @@ use toolyard_tools::sealer::Sealer;
 use crate::runtime::Runtime;
 
 /// Parcels in hand at once.
-const HANDS: usize = 16;
+const HANDS: usize = 64;
+/// Of them for one address.
+const PER_TARGET: usize = 4;
+/// When a parcel is looked at again whose address has no hand free.
+const LATER_MS: u64 = 1_000;
 /// A parcel in hand comes back after this time if nobody says how it went.
 const HOLD_MS: u64 = 60_000;
 /// One attempt. Shorter than the hold, so that a slow one is not made twice.
@@ -96,45 +103,108 @@ impl Runtime {
 
 async fn run(runtime: Arc<Runtime>, delivery: Delivery) {
     let stop = runtime.stop_token().clone();
+    let mut hands = Hands { at_work: FuturesUnordered::new(), busy: HashMap::new() };
     while !stop.is_cancelled() {
-        let rest = match round(&runtime, &delivery).await {
+        let rest = match hands.fill(&runtime, &delivery).await {
             Ok(rest) => rest,
             Err(e) => {
                 tracing::warn!(error = %e, "the outbox cannot reach the database");
                 runtime.settings.tick
             }
         };
-        if stop.run_until_cancelled(tokio::time::sleep(rest)).await.is_none() {
-            return;
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = hands.one_is_free(), if !hands.at_work.is_empty() => {}
+            () = tokio::time::sleep(rest) => {}
         }
+    }
+    // What is on its way may arrive; what does not comes back by itself.
+    let over = runtime.handing_back.clone();
+    over.run_until_cancelled(async { while hands.at_work.next().await.is_some() {} }).await;
+}
+
+/// Deliveries at work. No address takes more than its part of the hands, so
+/// that one which answers late keeps only its own parcels waiting.
+struct Hands<'a> {
+    at_work: FuturesUnordered<BoxFuture<'a, (TenantId, String)>>,
+    busy: HashMap<(TenantId, String), usize>,
+}
+
+impl<'a> Hands<'a> {
+    async fn one_is_free(&mut self) {
+        if let Some(target) = self.at_work.next().await
+            && let Some(count) = self.busy.get_mut(&target)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.busy.remove(&target);
+            }
+        }
+    }
+
+    /// Takes what is due into free hands; answers how long to rest.
+    async fn fill(
+        &mut self,
+        runtime: &'a Arc<Runtime>,
+        delivery: &'a Delivery,
+    ) -> Result<Duration, StoreError> {
+        let tick = runtime.settings.tick;
+        let free = HANDS.saturating_sub(self.at_work.len());
+        if free == 0 {
+            return Ok(tick);
+        }
+        // A look costs nothing; taking is a commit.
+        let due = runtime.store.read::<_, StoreError, _>(|tx| {
+            Box::pin(async move {
+                let now = tx.now().await?;
+                Ok(outbox::next_due(tx).await?.map(|due| (due <= now, due.since(now))))
+            })
+        });
+        match due.await? {
+            None => return Ok(tick),
+            Some((false, ms)) => return Ok(tick.min(Duration::from_millis(ms.max(5)))),
+            Some((true, _)) => {}
+        }
+        let busy = self.busy.clone();
+        let taken = runtime.store.write::<_, StoreError, _>(move |tx| {
+            Box::pin(async move {
+                let now = tx.now().await?;
+                let most = u32::try_from(free).unwrap_or(u32::MAX);
+                let parcels = outbox::take(tx, now.plus_millis(HOLD_MS), most).await?;
+                let (ours, later) = share(parcels, busy);
+                for parcel in later {
+                    outbox::put_back(tx, &parcel.tenant, &parcel.id, now.plus_millis(LATER_MS)).await?;
+                }
+                Ok((now, ours))
+            })
+        });
+        let (now, parcels) = taken.await?;
+        for parcel in parcels {
+            let target = target_of(&parcel);
+            *self.busy.entry(target.clone()).or_default() += 1;
+            self.at_work.push(Box::pin(async move {
+                hand_over(runtime, delivery, parcel, now).await;
+                target
+            }));
+        }
+        Ok(Duration::ZERO)
     }
 }
 
-/// Delivers what is due; answers how long to rest.
-async fn round(runtime: &Arc<Runtime>, delivery: &Delivery) -> Result<Duration, StoreError> {
-    let tick = runtime.settings.tick;
-    // A look costs nothing; taking is a commit.
-    let due = runtime.store.read::<_, StoreError, _>(|tx| {
-        Box::pin(async move {
-            let now = tx.now().await?;
-            Ok(outbox::next_due(tx).await?.map(|due| (due <= now, due.since(now))))
-        })
-    });
-    match due.await? {
-        None => return Ok(tick),
-        Some((false, ms)) => return Ok(tick.min(Duration::from_millis(ms.max(5)))),
-        Some((true, _)) => {}
-    }
-    let taken = runtime.store.write::<_, StoreError, _>(|tx| {
-        Box::pin(async move {
-            let now = tx.now().await?;
-            Ok((now, outbox::take(tx, now.plus_millis(HOLD_MS), HANDS as u32).await?))
-        })
-    });
-    let (now, parcels) = taken.await?;
-    let all = parcels.into_iter().map(|parcel| hand_over(runtime, delivery, parcel, now));
-    futures::stream::iter(all).buffer_unordered(HANDS).collect::<Vec<()>>().await;
-    Ok(Duration::ZERO)
+/// Where a parcel goes: the end of its id names its webhook; letters share one server.
+fn target_of(parcel: &Parcel) -> (TenantId, String) {
+    let end = parcel.id.rsplit(':').next().unwrap_or_default();
+    let place = if parcel.kind == toolyard_store::webhooks::PARCEL { end } else { parcel.kind.as_str() };
+    (parcel.tenant.clone(), place.to_owned())
+}
+
+/// What goes out now, and what must wait for its address.
+fn share(parcels: Vec<Parcel>, mut busy: HashMap<(TenantId, String), usize>) -> (Vec<Parcel>, Vec<Parcel>) {
+    parcels.into_iter().partition(|parcel| {
+        let count = busy.entry(target_of(parcel)).or_default();
+        *count += 1;
+        *count <= PER_TARGET
+    })
 }
 
 async fn hand_over(runtime: &Arc<Runtime>, delivery: &Delivery, parcel: Parcel, now: Timestamp) {
@@ -183,6 +253,22 @@ async fn settle(runtime: &Runtime, retry: Retry, parcel: Parcel, went: Went) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_address_never_takes_all_hands() {
+        let parcel = |n: usize, hook: &str| Parcel {
+            tenant: TenantId::default_tenant(),
+            id: format!("run:{n}:{hook}"),
+            kind: toolyard_store::webhooks::PARCEL.to_owned(),
+            payload: serde_json::Value::Null,
+            attempts: 1,
+        };
+        let parcels = (0..10).map(|n| parcel(n, "slow")).chain([parcel(0, "quick")]).collect();
+        let busy = HashMap::from([((TenantId::default_tenant(), "slow".to_owned()), PER_TARGET - 1)]);
+        let (now, later) = share(parcels, busy);
+        let ids: Vec<&str> = now.iter().map(|p| p.id.as_str()).collect();
+        assert_eq!((ids, later.len()), (vec!["run:0:slow", "run:0:quick"], 9));
+    }
 
     #[test]
     fn pauses_double_up_to_the_most_and_are_never_all_alike() {

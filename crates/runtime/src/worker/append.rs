@@ -173,6 +173,7 @@ impl Worker {
             run: self.run.clone(),
             agent: self.agent.as_ref().ok().cloned(),
             first_open_turn: self.first_open_turn,
+            taint_told: self.taint_told,
             watched: self.rt.store.feed().has_readers(&self.id, self.space().as_ref()),
         }
     }
@@ -183,6 +184,7 @@ impl Worker {
         self.clock.saw(done.at);
         self.first_open_turn = self.run.turn();
         self.released = self.run.is_finished() || self.run.is_parked();
+        self.taint_told |= self.run.tainted();
     }
 
     /// After a failed append: what the next try needs, or the end.

@@ -84,6 +84,8 @@ pub(crate) struct Worker {
     released: bool,
     /// The step whose results the plugins have seen.
     amended: Option<u32>,
+    /// The space knows that its words are tainted.
+    taint_told: bool,
 }
 
 impl Worker {
@@ -112,6 +114,7 @@ impl Worker {
             before: None,
             released: false,
             amended: None,
+            taint_told: false,
             rt,
         }
     }
@@ -122,6 +125,7 @@ impl Worker {
         self.fold_log().await?;
         self.load_agent().await?;
         self.first_open_turn = self.run.turn().saturating_sub(1);
+        self.taint_told = self.run.created().is_some_and(|created| created.tainted);
         let why = if recovered { "the node that worked on it stopped" } else { "" };
         self.tell(Input::Claimed { recovered, why: why.to_owned() }).await?;
         let hand_back = self.rt.handing_back.clone();

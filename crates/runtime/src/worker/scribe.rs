@@ -13,7 +13,7 @@ use toolyard_store::log::{self, Append, AppendError, Appended};
 use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::runs::{self, After, Owner};
 use toolyard_store::usage::{self, Used};
-use toolyard_store::{Tx, blobs};
+use toolyard_store::{Tx, blobs, spaces};
 
 use crate::agents::LoadedAgent;
 use crate::family::{self, End, Member};
@@ -37,6 +37,8 @@ pub(super) struct Scribe {
     pub(super) first_open_turn: u32,
     /// Somebody on this node follows the run.
     pub(super) watched: bool,
+    /// The space knows that its words are tainted.
+    pub(super) taint_told: bool,
 }
 
 /// All that one append writes.
@@ -52,6 +54,8 @@ pub(super) struct Draft {
     used: Option<(AgentName, Used)>,
     /// How a child ended.
     end: Option<End>,
+    /// From here on later runs of the space begin tainted.
+    taints: bool,
 }
 
 impl Scribe {
@@ -72,7 +76,8 @@ impl Scribe {
         let (grown, new) = said.into_iter().partition(|m| stored.contains(&&m.id));
         let used = self.used(&events);
         let end = next.finished().map(|finished| family::end_of(&next, finished));
-        Some((next, Draft { events: events.into(), after, new, grown, blobs, used, end }))
+        let taints = next.tainted() && !self.taint_told;
+        Some((next, Draft { events: events.into(), after, new, grown, blobs, used, end, taints }))
     }
 
     /// What these events used, if the agent has a budget of its own.
@@ -187,6 +192,9 @@ impl Scribe {
         }
         if let Some((agent, used)) = &draft.used {
             usage::add(tx, &self.tenant, agent, *used).await?;
+        }
+        if let (Some(space), true, false) = (space, draft.taints, append.child) {
+            spaces::taint(tx, &self.tenant, space).await?;
         }
         for (blob, bytes) in &draft.blobs {
             blobs::put(tx, &self.tenant, &blob.blob, bytes).await?;

@@ -139,6 +139,32 @@ async fn an_agent_at_work_takes_the_instruction_when_it_is_done() {
     assert_eq!(all_runs(&yard).await.len(), 1);
 }
 
+/// A plan for every minute and an agent that waits for days: it is told once.
+#[tokio::test]
+async fn g25_occurrences_while_the_run_of_the_last_one_is_live_are_skipped() {
+    let yard = Yard::new(json!([client_tool("ask_client")])).await;
+    let run = yard.say("call ask_client {}").await;
+    yard.until(&run, RunStatus::WaitingTool).await;
+    let mut due = plan(&yard, Some(&yard.space), "hello", Some("* * * * *")).await;
+    let first = moved(&yard, &due).await;
+    assert_eq!((first.runs, &first.last_run, &first.error), (1, &Some(run.clone()), &None));
+    for _ in 0..3 {
+        let now = read(&yard, &due).await;
+        let again = Plan { next_run_at: Some(Timestamp::from_millis(5)), ..now.clone() };
+        let (stored, before) = (again.clone(), now.next_run_at);
+        let write = yard.rt.store().write(move |tx| {
+            Box::pin(async move { plans::replace(tx, &stored, PlanStatus::Pending, before).await })
+        });
+        assert!(write.await.unwrap());
+        due = again;
+        let skipped = moved(&yard, &due).await;
+        assert_eq!((skipped.runs, skipped.status), (1, PlanStatus::Pending));
+        assert!(skipped.error.unwrap().starts_with("Skipped"));
+    }
+    let queued = yard.kinds(&run).await.into_iter().filter(|kind| *kind == "MessageQueued").count();
+    assert_eq!((queued, yard.messages().await.len()), (1, 3), "Ada, the agent, the plan");
+}
+
 #[tokio::test]
 async fn a_plan_of_somebody_who_left_the_space_says_so_and_starts_nothing() {
     let yard = Yard::new(json!([])).await;

@@ -369,6 +369,7 @@ fn new_space(created_at: toolyard_protocol::Timestamp) -> Space {
         show_reasoning: false,
         last_pos: 0,
         branch: BranchId::main(),
+        tainted: false,
         created_at,
     }
 }

@@ -66,19 +66,44 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_LOG_LEVEL", &["log", "level"], Form::Text),
 ];
 
-/// A variable whose text does not fit.
+/// Variables of this program that are no keys of the file.
+const OTHERS: &[&str] = &["TOOLYARD_CONFIG", "TOOLYARD_URL"];
+/// Variables of builds that are made to be broken, and of the tests around them.
+const BREAKING: &[&str] =
+    &["TOOLYARD_FAILPOINT", "TOOLYARD_CLOCK_SKEW", "TOOLYARD_SQLITE_PAGES", "TOOLYARD_TEST_POSTGRES_URL"];
+
+/// A variable whose text does not fit, or that nobody knows.
 #[derive(Debug, thiserror::Error)]
-#[error("{name} must be {wanted}")]
-pub(crate) struct BadVariable {
-    name: &'static str,
-    wanted: &'static str,
+pub(crate) enum BadVariable {
+    #[error("{name} must be {wanted}")]
+    Unfit { name: &'static str, wanted: &'static str },
+    #[error("{0} is not a variable of this program")]
+    Unknown(String),
+}
+
+/// Refuses a variable that looks like ours and is not: it is misspelt. `named`
+/// are those that the file itself speaks of.
+pub(super) fn check_names(
+    names: impl IntoIterator<Item = String>,
+    named: impl Fn(&str) -> bool,
+) -> Result<(), BadVariable> {
+    let known = |name: &str| {
+        NAMES.iter().any(|(known, ..)| *known == name)
+            || OTHERS.contains(&name)
+            || BREAKING.contains(&name)
+            || named(name)
+    };
+    match names.into_iter().find(|name| name.starts_with("TOOLYARD_") && !known(name)) {
+        Some(name) => Err(BadVariable::Unknown(name)),
+        None => Ok(()),
+    }
 }
 
 /// Puts the variables over the file.
 pub(super) fn overlay(table: &mut Table, read: impl Fn(&str) -> Option<String>) -> Result<(), BadVariable> {
     for &(name, path, form) in NAMES {
         let Some(text) = read(name) else { continue };
-        let bad = |wanted| BadVariable { name, wanted };
+        let bad = |wanted| BadVariable::Unfit { name, wanted };
         let value = match form {
             Form::Text => Value::String(text),
             Form::Number => Value::Integer(text.trim().parse().map_err(|_| bad("a whole number"))?),

@@ -36,7 +36,24 @@ const USUAL: &str = "toolyard.toml";
 
 /// The effective configuration.
 pub(crate) fn load(flags: &Flags) -> Result<Config, ConfigError> {
-    load_with(flags, |name| std::env::var(name).ok())
+    let config = load_with(flags, |name| std::env::var(name).ok())?;
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    check_names(&config, names)?;
+    Ok(config)
+}
+
+/// A misspelt variable would leave its key as it was, without a word.
+fn check_names(config: &Config, names: impl IntoIterator<Item = String>) -> Result<(), ConfigError> {
+    let of_providers = |name: &str| config.providers.values().any(|p| p.api_key_env.as_deref() == Some(name));
+    let of_servers = |name: &str| {
+        config.mcp_servers.values().any(|server| {
+            let secret = server.oauth.as_ref().and_then(|oauth| oauth.client_secret_env_var.as_deref());
+            [server.bearer_token_env_var.as_deref(), secret].contains(&Some(name))
+        })
+    };
+    let of_agents = |name: &str| config.env.allow.iter().any(|allowed| allowed == name);
+    env::check_names(names, |name| of_providers(name) || of_servers(name) || of_agents(name))?;
+    Ok(())
 }
 
 fn load_with(flags: &Flags, read: impl Fn(&str) -> Option<String>) -> Result<Config, ConfigError> {
@@ -127,6 +144,17 @@ mod tests {
         let flags = Flags { listen: Some("127.0.0.1:2".to_owned()), ..Flags::default() };
         assert_eq!(load_with(&Flags::default(), read).unwrap().listen.port(), 1);
         assert_eq!(load_with(&flags, read).unwrap().listen.port(), 2);
+    }
+
+    #[test]
+    fn a_variable_that_looks_like_ours_and_is_not_is_refused() {
+        let config = with(&[("TOOLYARD_ENV_ALLOW", "TOOLYARD_OF_AN_AGENT")]).unwrap();
+        let check = |name: &str| check_names(&config, [name.to_owned()]).map_err(|e| e.to_string());
+        for fine in ["TOOLYARD_LISTEN", "TOOLYARD_CONFIG", "TOOLYARD_OF_AN_AGENT", "HOME", "MY_TOOLYARD_X"] {
+            assert_eq!(check(fine), Ok(()), "{fine}");
+        }
+        let refused = check("TOOLYARD_LOGLEVEL").unwrap_err();
+        assert_eq!(refused, "TOOLYARD_LOGLEVEL is not a variable of this program");
     }
 
     #[test]

@@ -7,12 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_protocol::risk::Risk;
-use toolyard_protocol::{
-    AgentName, EntityId, GrantId, Hash, KeyKind, SpaceId, TenantId, Timestamp, ToolName, limits,
-};
-use toolyard_runtime::{Grant, GrantEffect, GrantScope};
+use toolyard_protocol::tool::ToolSpec;
+use toolyard_protocol::{AgentName, EntityId, GrantId, Hash, KeyKind, SpaceId, Timestamp, ToolName, limits};
+use toolyard_runtime::{Grant, GrantEffect, GrantScope, key_of};
 use toolyard_store::grants::{self, GrantRow};
-use toolyard_store::{StoreError, Tx, agents, audit, entities, spaces};
+use toolyard_store::{StoreError, agents, audit, entities, spaces};
 
 use super::call::{Call, Made};
 use super::{answer, page};
@@ -37,7 +36,8 @@ impl From<Effect> for GrantEffect {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct NewGrant {
-    tool: ToolName,
+    /// The tool's name, or `<service>:<tool>` for a tool of an MCP server.
+    tool: String,
     effect: Effect,
     /// The agent whose tool it is. Needed to allow; a deny holds for every
     /// tool of that name.
@@ -98,7 +98,9 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
         return Err(Refusal::bad_request("args: must be an object"));
     }
     answer::within("args", new.args.as_ref(), limits::INLINE_VALUE_BYTES)?;
+    check_key(&new.tool)?;
     let (tenant, actor) = (call.tenant().clone(), call.actor());
+    let (key, fingerprint) = known(&call, &new).await?;
     call.once(move |tx| {
         Box::pin(async move {
             if let Some(entity) = &new.entity_id
@@ -111,14 +113,13 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
             {
                 return Err(Refusal::not_found("SmartSpace"));
             }
-            let fingerprint = fingerprint(tx, &tenant, &new).await?;
             let scope = match new.smart_space_id {
                 Some(space) => GrantScope::Session { space },
                 None => GrantScope::Stored {},
             };
             let grant = Grant {
                 id: GrantId::mint(),
-                tool: new.tool.to_string(),
+                tool: key,
                 effect: new.effect.into(),
                 scope,
                 fingerprint,
@@ -143,20 +144,52 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
     .await
 }
 
-/// The tool as it is now. A deny needs none: it holds whatever the tool becomes.
-async fn fingerprint(tx: &mut Tx<'_>, tenant: &TenantId, new: &NewGrant) -> Result<Hash, Refusal> {
-    let Some(name) = &new.agent else {
+/// A name, or two with a colon between them.
+fn check_key(text: &str) -> Result<(), Refusal> {
+    let fine = match text.split_once(':') {
+        None => ToolName::parse(text).is_ok(),
+        // A server's own name of its tool may have other letters.
+        Some((service, tool)) => {
+            ToolName::parse(service).is_ok()
+                && !tool.is_empty()
+                && tool.chars().count() <= limits::LABEL_CHARS
+                && !tool.chars().any(char::is_control)
+        }
+    };
+    let text = "tool: must be the name of a tool, or <service>:<tool>";
+    if fine { Ok(()) } else { Err(Refusal::bad_request(text)) }
+}
+
+/// The tool's key and what it is now. A deny needs neither: it holds whatever
+/// the tool becomes.
+async fn known(call: &Call, new: &NewGrant) -> Result<(String, Hash), Refusal> {
+    let Some(name) = new.agent.clone() else {
         return match new.effect {
-            Effect::Deny => Ok(Hash::of(new.tool.as_str().as_bytes())),
+            Effect::Deny => Ok((new.tool.clone(), Hash::of(new.tool.as_bytes()))),
             Effect::Allow => Err(toolyard_protocol::ApiError::missing("agent").into()),
         };
     };
-    let found = agents::by_name(tx, tenant, name).await?.ok_or_else(|| Refusal::not_found("Agent"))?;
-    let config = agents::version(tx, tenant, &found.hash).await?.unwrap_or_default();
+    let (tenant, asked) = (call.tenant().clone(), name.clone());
+    let config = call
+        .store()
+        .read::<_, StoreError, _>(move |tx| {
+            Box::pin(async move {
+                let Some(found) = agents::by_name(tx, &tenant, &asked).await? else { return Ok(None) };
+                agents::version(tx, &tenant, &found.hash).await
+            })
+        })
+        .await?;
     // With what the gateway fills in: that is the tool as runs have it.
-    let agent = toolyard_runtime::check_agent(&config)?;
-    let spec = agent.tools.set.find(new.tool.as_str()).ok_or_else(|| Refusal::not_found("Tool"))?;
-    Ok(spec.fingerprint())
+    let agent = toolyard_runtime::check_agent(&config.ok_or_else(|| Refusal::not_found("Agent"))?)?;
+    let is_it = |spec: &&ToolSpec| spec.name.as_str() == new.tool || key_of(spec) == new.tool;
+    if let Some(spec) = agent.tools.set.0.iter().find(is_it) {
+        return Ok((key_of(spec), spec.fingerprint()));
+    }
+    // A server's tool, as the server describes it to that user now.
+    let servers = agent.config.mcp.as_ref().map(|mcp| mcp.servers.as_slice()).unwrap_or_default();
+    let offer = call.app.mcp.offer_to(call.tenant(), new.entity_id.as_ref(), &name, servers).await;
+    let spec = offer.tools.iter().find(is_it).ok_or_else(|| Refusal::not_found("Tool"))?;
+    Ok((key_of(spec), spec.fingerprint()))
 }
 
 /// All of the tenant for a backend, their own for a user.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use toolyard_protocol::{
-    ApiError, DocumentId, EntityId, ErrorCode, KeyKind, Principal, SpaceId, TenantId, Timestamp,
+    ApiError, DocumentId, EntityId, ErrorCode, KeyKind, Principal, SpaceId, TenantId, Timestamp, limits,
 };
 use toolyard_runtime::Form;
 use toolyard_store::knowledge::{self, Document, DocumentStatus};
@@ -142,6 +142,14 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 if let Some(space) = &space {
                     let members: Vec<&EntityId> = entity.iter().collect();
                     own::seat(tx, &tenant, space, &members).await?;
+                }
+                let all = (None, limits::DOCUMENTS);
+                let own = entity.as_ref().map(|entity| (Some(entity), limits::USER_DOCUMENTS));
+                for (of, most) in std::iter::once(all).chain(own) {
+                    let count = knowledge::count(tx, &tenant, of).await?;
+                    if usize::try_from(count).unwrap_or(usize::MAX) >= most {
+                        return Err(answer::too_many("documents", most));
+                    }
                 }
                 let now = tx.now().await?;
                 let document = Document {

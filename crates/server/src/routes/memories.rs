@@ -5,7 +5,7 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use toolyard_protocol::{EntityId, MemoryId, SpaceId, Timestamp, limits};
+use toolyard_protocol::{EntityId, ErrorCode, KeyKind, MemoryId, SpaceId, Timestamp, limits};
 use toolyard_store::memories::{self, Asking, Memory, MemoryScope};
 use toolyard_store::{StoreError, audit};
 
@@ -114,8 +114,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
             let space = new.smart_space_id.as_ref();
             let asking = Asking { agent: &new.agent_entity_id, user: Some(&writer), space };
             if memories::own(tx, &tenant, asking, scope, &topic).await?.is_some() {
-                let text = "topic: there is a memory of this topic; change that one";
-                return Err(Refusal::new(toolyard_protocol::ErrorCode::Conflict, text));
+                return Err(taken());
             }
             let count = memories::count(tx, &tenant, &new.agent_entity_id, Some(&writer)).await?;
             if usize::try_from(count).unwrap_or(usize::MAX) >= limits::MEMORIES {
@@ -133,11 +132,18 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 created_at: now,
                 updated_at: now,
             };
-            memories::insert(tx, &tenant, &memory).await?;
+            // Somebody may have been quicker.
+            if !memories::insert(tx, &tenant, &memory).await? {
+                return Err(taken());
+            }
             Ok(Made { status: 201, body: json!(OneMemory { memory: view(memory) }) })
         })
     })
     .await
+}
+
+fn taken() -> Refusal {
+    Refusal::new(ErrorCode::Conflict, "topic: there is a memory of this topic; change that one")
 }
 
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
@@ -186,6 +192,23 @@ pub(super) async fn patch(call: Call) -> Result<Response, Refusal> {
                 let found = memories::get(tx, &tenant, &id).await?;
                 let mut memory = found.ok_or_else(|| Refusal::not_found("Memory"))?;
                 own::check(&principal, memory.writer.as_ref(), "memory")?;
+                // Who has left a space does not speak there any more.
+                if let (KeyKind::Public, MemoryScope::Space, Some(space), Some(writer)) =
+                    (principal.kind, memory.scope, &memory.space, &memory.writer)
+                {
+                    own::seat(tx, &tenant, space, &[writer]).await?;
+                }
+                if let Some(topic) = &topic {
+                    let asking = Asking {
+                        agent: &memory.agent,
+                        user: memory.writer.as_ref(),
+                        space: memory.space.as_ref(),
+                    };
+                    let there = memories::own(tx, &tenant, asking, memory.scope, topic).await?;
+                    if there.is_some_and(|other| other.id != memory.id) {
+                        return Err(taken());
+                    }
+                }
                 memory.topic = topic.unwrap_or(memory.topic);
                 memory.content = content.unwrap_or(memory.content);
                 memory.updated_at = tx.now().await?;

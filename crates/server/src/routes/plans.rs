@@ -7,7 +7,7 @@ use serde_json::json;
 use toolyard_protocol::{ApiError, EntityId, ErrorCode, KeyKind, PlanId, RunId, SpaceId, Timestamp, limits};
 use toolyard_runtime::timing::{self, Timing, Wanted};
 use toolyard_store::plans::{self, Plan, PlanStatus};
-use toolyard_store::{StoreError, audit};
+use toolyard_store::{StoreError, Tx, audit};
 
 use super::call::{Call, Made};
 use super::{answer, own, page};
@@ -159,10 +159,6 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 recurring: new.is_recurring,
             };
             let timing = timing::check(wanted, now).map_err(Refusal::bad_request)?;
-            let count = plans::count_pending(tx, &tenant, &new.agent_entity_id, creator.as_ref()).await?;
-            if usize::try_from(count).unwrap_or(usize::MAX) >= limits::PLANS {
-                return Err(answer::too_many("pending plans", limits::PLANS));
-            }
             let plan = Plan {
                 tenant,
                 id: PlanId::mint(),
@@ -183,6 +179,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 created_at: now,
                 updated_at: now,
             };
+            room(tx, &plan).await?;
             plans::insert(tx, &plan).await?;
             Ok(Made { status: 201, body: json!(OnePlan { plan: view(plan) }) })
         })
@@ -241,6 +238,9 @@ pub(super) async fn patch(call: Call) -> Result<Response, Refusal> {
                 if patch.cron.is_some() || patch.scheduled_at.is_some() || patch.timezone.is_some() {
                     retime(&mut next, &patch, now)?;
                 }
+                if plan.status != PlanStatus::Pending && next.status == PlanStatus::Pending {
+                    room(tx, &plan).await?;
+                }
                 if let Some(Canceled::Canceled) = patch.status {
                     next.status = PlanStatus::Canceled;
                     next.next_run_at = None;
@@ -254,6 +254,15 @@ pub(super) async fn patch(call: Call) -> Result<Response, Refusal> {
         })
         .await?;
     answer::json(200, &OnePlan { plan: view(changed) })
+}
+
+/// Refuses one pending plan too many.
+async fn room(tx: &mut Tx<'_>, plan: &Plan) -> Result<(), Refusal> {
+    let count = plans::count_pending(tx, &plan.tenant, &plan.agent, plan.creator.as_ref()).await?;
+    if usize::try_from(count).unwrap_or(usize::MAX) >= limits::PLANS {
+        return Err(answer::too_many("pending plans", limits::PLANS));
+    }
+    Ok(())
 }
 
 /// A new time. Without a new pattern or moment only the zone changes.

@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolyard_dialects::native::{self, RunView};
 use toolyard_protocol::principal::Actor;
-use toolyard_protocol::run::RunStatus;
+use toolyard_protocol::run::{RunStatus, Usage};
 use toolyard_protocol::{EntityId, ErrorCode, RunId, SpaceId, Viewer, limits};
-use toolyard_runtime::{Caller, CreateRun, CreatedRun, Fresh, Once};
+use toolyard_runtime::{Account, Caller, CreateRun, CreatedRun, Fresh, Once, account};
 use toolyard_store::log::{self, Logged};
 use toolyard_store::runs::{self, RunRow};
 use toolyard_store::{StoreError, audit};
@@ -46,6 +46,11 @@ pub(super) struct RunCreated {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneRun {
     run: RunView,
+    /// Tokens so far, with those of the agents that it called.
+    usage: Usage,
+    /// Millionths of a dollar so far, if prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<u64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -135,7 +140,16 @@ async fn rows(call: Call, space: Option<SpaceId>, viewer: Viewer) -> Result<Resp
 
 pub(super) async fn get(call: Call) -> Result<Response, Refusal> {
     let (row, viewer) = call.run()?;
-    answer::json(200, &OneRun { run: view::run(row.clone(), viewer) })
+    let (tenant, run, last) = (call.tenant().clone(), row.id.clone(), row.last_seq);
+    let read = call
+        .store()
+        .read::<_, StoreError, _>(move |tx| Box::pin(async move { account(tx, &tenant, &run, last).await }));
+    let Account { usage, cost } = match read.await {
+        // A run whose log this release cannot read is still shown.
+        Err(StoreError::Undecodable(_)) => Account::default(),
+        read => read?,
+    };
+    answer::json(200, &OneRun { run: view::run(row.clone(), viewer), usage, cost })
 }
 
 /// `GET …/events`: a page of the log, with the bytes of the stream (row S5).

@@ -100,6 +100,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 show_reasoning: new.show_agent_reasoning,
                 last_pos: 0,
                 branch: BranchId::main(),
+                tainted: false,
                 created_at: tx.now().await?,
             };
             spaces::insert(tx, &tenant, &space).await?;

@@ -91,12 +91,18 @@ fn agent_routes() -> Vec<Route> {
         get("/api/agents/{agent}", Access::Secret, "Read an agent, by id or name", agents::get)
             .gives::<agents::OneAgent>(200),
         delete("/api/agents/{agent}", Access::Secret, "Remove an agent", agents::delete),
-        get("/api/tools", Access::Either, "List the tools of an agent and how their calls went", tools::list)
-            .asks(&[
-                ("agent", "Its name; missing means the default agent."),
-                ("category", "Only tools of this category."),
-            ])
-            .gives::<tools::ToolList>(200),
+        get(
+            "/api/tools",
+            Access::Either,
+            "List the tools that an agent has now, and how their calls went",
+            tools::list,
+        )
+        .asks(&[
+            ("agent", "Its name or id; missing means the default agent."),
+            ("category", "Only tools of this category."),
+            ("entityId", "For whom (secret key): servers may tell each user other tools."),
+        ])
+        .gives::<tools::ToolList>(200),
         get("/api/models", Access::Either, "List the models that may be named", models::list)
             .gives::<models::ModelList>(200),
     ]

@@ -31,9 +31,12 @@ impl Drop for Far {
 
 impl Far {
     fn start() -> Self {
+        Self::start_as("oauth", 0)
+    }
+    fn start_as(mode: &str, port: u16) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mcp/tests/fixtures/fault_http.py");
         let mut child = Command::new(python())
-            .args(["-u", script.to_str().unwrap(), "oauth"])
+            .args(["-u", script.to_str().unwrap(), mode, &port.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -280,4 +283,30 @@ async fn x18_a_login_is_begun_for_oneself() {
     let (status, page) = story.come_back(&refused).await;
     assert!(status == 400 && !page.contains("<b>"), "{page}");
     assert_eq!(story.come_back(&story.far.browse(url.as_str()).await).await.0, 400);
+}
+
+/// C10: a server of the newer era keeps no state between calls: each call is a
+/// request of its own without a session, and one that was started anew in
+/// between is called as before.
+#[tokio::test]
+async fn c10_a_stateless_server_is_called_without_a_session() {
+    let far = Far::start_as("modern", 0);
+    let port = far.port;
+    let gateway = start(Folder::new(), &far, &Database::sqlite()).await;
+    let config = json!({"agent": {"name": "scribe"}, "model": {"provider": "demo", "name": "demo"},
+        "mcp": {"servers": [{"name": "notes"}]}});
+    gateway.post("/api/agents", json!({ "config": config })).await;
+    let made = gateway.post("/api/entities/agent", json!({"agentId": "scribe"})).await;
+    let space = new_space(&gateway).await;
+    join(&gateway, &space, made["entity"]["id"].as_str().unwrap()).await;
+    join(&gateway, &space, &new_user(&gateway, "ann").await).await;
+    let mut story = Story { gateway, far, database: Database::sqlite(), spaces: vec![("ann", space)] };
+    story.echoes("ann", "one").await;
+    let calls: Vec<Value> =
+        story.far.log().await.into_iter().filter(|line| line[1] == "tools/call").collect();
+    assert!(calls.len() == 1 && calls[0][3].get("mcp-session-id").is_none(), "{calls:?}");
+    drop(std::mem::replace(&mut story.far, Far::start_as("modern", 0)));
+    story.far = Far::start_as("modern", port);
+    story.echoes("ann", "two").await;
+    assert_eq!(story.far.log().await.iter().filter(|line| line[1] == "tools/call").count(), 1);
 }

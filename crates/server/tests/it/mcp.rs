@@ -283,6 +283,126 @@ async fn x13_a_denied_or_undecided_mcp_tool_is_not_executed() {
     assert_eq!(far.executed("echo"), 1);
 }
 
+/// Tools are found at run time, each with the service it comes from, its schema
+/// and its risk; a user sees no schema of a private one.
+#[tokio::test]
+async fn c8_c9_tools_of_services_are_listed_as_they_are_now() {
+    let far = Far::new(
+        json!([{"name": "old"}, {"name": "new", "allowedTools": ["echo"]}, {"name": "gone"}]),
+        json!({}),
+    )
+    .await;
+    let list = far.gateway.get("/api/tools?agentId=far").await;
+    let tools = list["tools"].as_array().unwrap();
+    let find =
+        |key: &str| tools.iter().find(|t| t["key"] == key).unwrap_or_else(|| panic!("{key}: {list}")).clone();
+    let echo = find("old:echo");
+    assert_eq!(
+        (&echo["name"], &echo["serviceId"], &echo["riskLevel"], &echo["executionTarget"]),
+        (&json!("mcp_old_echo"), &json!("old"), &json!("low"), &json!("server")),
+        "{echo}"
+    );
+    assert_eq!(echo["inputSchema"]["properties"]["message"]["type"], "string", "{echo}");
+    let of_new: Vec<&Value> = tools.iter().filter(|t| t["serviceId"] == "new").collect();
+    assert_eq!(of_new.len(), 1, "{list}");
+    assert_eq!(list["missing"], json!([{"serviceId": "gone", "needsLogin": false}]));
+    // What a service adds is there, without a restart of anything.
+    far.finish(&far.say("call mcp_old_grow {}").await).await;
+    let grown =
+        || async { far.gateway.get("/api/tools?agentId=far").await.to_string().contains("old:grown0") };
+    eventually("the new tool", grown).await;
+    let seen = fine(far.gateway.user("ann", Method::GET, "/api/tools?agentId=far")).await;
+    assert!(seen["tools"].as_array().unwrap().iter().all(|t| t.get("inputSchema").is_none()), "{seen}");
+    assert_eq!(ask(far.gateway.secret(Method::GET, "/api/tools?agentId=nobody")).await.0, 404);
+}
+
+/// G8, second half: a tool whose server says nothing of its input takes any.
+#[tokio::test]
+async fn g8_a_servers_tool_without_a_schema_takes_any_input() {
+    let far = Far::new(json!([{"name": "old"}]), json!({})).await;
+    let events = far.finish(&far.say("call mcp_old_rich {\"anything\": [1, {\"deep\": true}]}").await).await;
+    assert!(named(&events, "tool-output-available").is_some(), "{events:?}");
+}
+
+/// The nine steps: a message, the model picks a tool, the gate stops it, the
+/// user is asked and allows it, the server executes it, the result reaches the
+/// model, the model goes on, and its answer is a message.
+#[tokio::test]
+async fn c16_from_a_message_over_the_gate_to_the_servers_result_and_the_answer() {
+    let rules = json!({"permissions": {"rules": [{"decision": "ask", "place": "mcp"}]}});
+    let far = Far::new(json!([{"name": "old"}]), rules).await;
+    let run = far.say("call mcp_old_echo {\"message\": \"heron\"}").await;
+    let wait = far.wait_of(&run).await;
+    assert_eq!((&wait["kind"], &wait["payload"]["serviceId"]), (&json!("approval"), &json!("old")), "{wait}");
+    assert_eq!(far.executed("echo"), 0);
+    far.answer(&wait, json!({"decision": "allow"})).await;
+    let events = far.finish(&run).await;
+    let order = ["tool-approval-request", "tool-input-available", "tool-output-available", "run.completed"];
+    let places: Vec<usize> = order
+        .iter()
+        .map(|name| {
+            events
+                .iter()
+                .position(|e| e.event.as_deref() == Some(*name))
+                .unwrap_or_else(|| panic!("{name}: {events:?}"))
+        })
+        .collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert_eq!(far.executed("echo"), 1);
+    let messages = far.gateway.get(&format!("/api/smart-spaces/{}/messages", far.space)).await;
+    let last = messages["messages"].as_array().unwrap().last().unwrap();
+    assert!(last["role"] == "assistant" && last.to_string().contains("heron"), "{last}");
+}
+
+/// A backend allows and denies a server's tool ahead of time, by its key.
+#[tokio::test]
+async fn c11_a_backend_decides_about_a_services_tool_by_its_key() {
+    let rules = json!({"permissions": {"rules": [{"decision": "ask", "place": "mcp"}]}});
+    let far = Far::new(json!([{"name": "old"}]), rules).await;
+    let echo = "call mcp_old_echo {\"message\": \"x\"}";
+    let grant = |effect: &str| json!({"tool": "old:echo", "effect": effect, "agent": "far"});
+    let allowed = far.gateway.post("/api/grants", grant("allow")).await;
+    assert_eq!(allowed["grant"]["tool"], "old:echo", "{allowed}");
+    assert!(named(&far.finish(&far.say(echo).await).await, "tool-output-available").is_some());
+    far.gateway.post("/api/grants", grant("deny")).await;
+    let events = far.finish(&far.say(echo).await).await;
+    assert_eq!(named(&events, "tool-error").unwrap()["outcome"], "denied", "{events:?}");
+    assert_eq!(far.executed("echo"), 1);
+    for (tool, status) in [("old:nothing", 404), ("a b:c", 400), ("old:", 400)] {
+        let new = json!({"tool": tool, "effect": "allow", "agent": "far"});
+        assert_eq!(ask(far.gateway.secret(Method::POST, "/api/grants").json(&new)).await.0, status, "{tool}");
+    }
+}
+
+/// X6: a server of the operator serves the tenants that it names.
+#[tokio::test]
+async fn x6_an_operators_server_is_for_the_tenants_it_names() {
+    let folder = Folder::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mcp/tests/fixtures/fault_server.py");
+    let server = |tenants: Value| {
+        json!({"command": python(), "args": ["-u", script, "plain"], "tenants": tenants,
+               "env": {"FAULT_LOG": folder.path().join("far-log")}})
+    };
+    let servers = json!({"mcpServers": {"ours": server(json!(["default"])), "both": server(json!(["default", "acme"]))}});
+    let file = folder.path().join("mcp.json");
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let file = file.to_str().unwrap().to_owned();
+    let gateway = Gateway::start_with(folder, &[("TOOLYARD_MCP_SERVERS_FILE", &file)]).await;
+    let acme = gateway.post("/api/keys", json!({"tenant": "acme", "kind": "secret"})).await;
+    let acme = acme["key"].as_str().unwrap();
+    let config = json!({"agent": {"name": "far"}, "model": {"provider": "demo", "name": "demo"},
+        "mcp": {"servers": [{"name": "ours"}, {"name": "both"}]}});
+    let services = async |key: &str| {
+        let as_key = |method: Method, path: &str| gateway.bare(method, path).header("x-secret-key", key);
+        fine(as_key(Method::POST, "/api/agents").json(&json!({ "config": config }))).await;
+        let list = fine(as_key(Method::GET, "/api/tools?agentId=far")).await;
+        let of = |name: &str| list["tools"].as_array().unwrap().iter().any(|t| t["serviceId"] == name);
+        (of("ours"), of("both"))
+    };
+    assert_eq!(services(acme).await, (false, true));
+    assert_eq!(services(crate::gateway::SECRET).await, (true, true));
+}
+
 #[tokio::test]
 async fn x4_a_tool_that_changes_is_asked_about_again() {
     let far = Far::new(json!([{"name": "old"}]), json!({})).await;

@@ -33,7 +33,13 @@ async fn l31_tools_are_listed_with_their_counts() {
     assert_eq!(list["agent"], "assistant");
     let asked = named(&list, "getUserApproval");
     assert_eq!(
-        (&asked["executionTarget"], &asked["place"], &asked["risk"], &asked["category"], &asked["version"]),
+        (
+            &asked["executionTarget"],
+            &asked["place"],
+            &asked["riskLevel"],
+            &asked["category"],
+            &asked["version"]
+        ),
         (&json!("client"), &json!("client"), &json!("low"), &json!("people"), &json!("2.0"))
     );
     assert_eq!((&asked["connected"], &asked["ifAbsent"]), (&json!(true), &json!("wait")));
@@ -46,9 +52,10 @@ async fn l31_tools_are_listed_with_their_counts() {
     let some = yard.gateway.get("/api/tools?category=people").await;
     assert_eq!(some["tools"].as_array().unwrap().len(), 1, "{some}");
 
-    // A user sees what its calls would show, and no numbers.
+    // A user sees which tools there are, schemas of open ones, and no numbers.
     let mine = fine(yard.gateway.user("ann", Method::GET, "/api/tools")).await;
-    let names: Vec<_> = mine["tools"].as_array().unwrap().iter().map(|t| t["name"].clone()).collect();
+    let open = mine["tools"].as_array().unwrap().iter().filter(|t| t.get("inputSchema").is_some());
+    let names: Vec<_> = open.map(|t| t["name"].clone()).collect();
     assert_eq!(names, ["getUserApproval", "echo", "guarded"]);
     assert_eq!(named(&mine, "echo").get("uses"), None);
     let missing = ask(yard.gateway.secret(Method::GET, "/api/tools?agent=nobody")).await;

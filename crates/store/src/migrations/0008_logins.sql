@@ -28,3 +28,14 @@ CREATE TABLE mcp_locks (
     PRIMARY KEY (tenant, entity, server)
 )@ROWLESS;
 CREATE INDEX waits_by_id ON waits (tenant, id);
+ALTER TABLE spaces ADD COLUMN tainted BIGINT NOT NULL DEFAULT 0;
+-- One topic holds one memory; the newest of several stays.
+DELETE FROM memories WHERE EXISTS (
+    SELECT 1 FROM memories newer
+    WHERE newer.tenant = memories.tenant AND newer.agent = memories.agent
+      AND coalesce(newer.writer, '') = coalesce(memories.writer, '') AND newer.scope = memories.scope
+      AND (newer.scope <> 'space' OR coalesce(newer.space, '') = coalesce(memories.space, ''))
+      AND newer.topic_key = memories.topic_key AND newer.id > memories.id
+);
+CREATE UNIQUE INDEX memories_topic ON memories
+    (tenant, agent, coalesce(writer, ''), scope, (CASE WHEN scope = 'space' THEN coalesce(space, '') ELSE '' END), topic_key);

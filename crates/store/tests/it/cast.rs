@@ -56,6 +56,7 @@ pub(crate) fn space(id: &SpaceId) -> Space {
         show_reasoning: true,
         last_pos: 0,
         branch: BranchId::main(),
+        tainted: false,
         created_at: Timestamp::from_millis(START_MS),
     }
 }

@@ -186,6 +186,7 @@ stories! {
         plugins::plugins_of_one_tenant_are_nothing_to_another,
         prebuilt::goals_are_ordered_by_priority_then_age,
         prebuilt::x15_memories_are_read_only_by_those_they_are_for,
+        prebuilt::of_many_parallel_memories_of_one_topic_one_is_kept,
         prebuilt::a_due_plan_is_moved_on_by_one_of_many,
         prebuilt::a_notification_is_written_once_and_marked_as_read,
         prebuilt::a_document_is_indexed_in_slices_and_found_by_its_words,

@@ -137,6 +137,26 @@ pub(crate) async fn goals_are_ordered_by_priority_then_age(home: &Home) {
     assert_eq!((first, rest), (2, 1));
 }
 
+/// Two runs that remember the same topic at once leave one memory.
+pub(crate) async fn of_many_parallel_memories_of_one_topic_one_is_kept(home: &Home) {
+    let tenant = cast::tenant();
+    let [bot, ann, bob] = std::array::from_fn(|_| EntityId::mint());
+    let den = SpaceId::mint();
+    let write = async |writer: &EntityId, scope: MemoryScope, topic: &'static str| {
+        let mut row = memory(&bot, Some(writer), Some(&den), scope);
+        topic.clone_into(&mut row.topic);
+        tx!(home, write, [tenant, row], |tx| memories::insert(tx, &tenant, &row).await)
+    };
+    let many = (0..8).map(|n| write(&ann, MemoryScope::User, if n % 2 == 0 { "Colour" } else { "colour" }));
+    let written = futures::future::join_all(many).await;
+    assert_eq!(written.into_iter().filter(|written| *written).count(), 1);
+    // Other people, scopes and topics are others.
+    assert!(write(&bob, MemoryScope::User, "colour").await);
+    assert!(write(&ann, MemoryScope::Space, "colour").await);
+    assert!(write(&ann, MemoryScope::User, "taste").await);
+    assert!(!write(&ann, MemoryScope::Space, "COLOUR").await);
+}
+
 pub(crate) async fn x15_memories_are_read_only_by_those_they_are_for(home: &Home) {
     let tenant = cast::tenant();
     let [bot, other_bot, ann, bob] = std::array::from_fn(|_| EntityId::mint());

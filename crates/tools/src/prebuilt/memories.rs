@@ -130,8 +130,18 @@ async fn set(tx: &mut Tx<'_>, caller: &CallContext, given: &Given) -> Result<Val
                 created_at: now,
                 updated_at: now,
             };
-            memories::insert(tx, tenant, &memory).await?;
-            ("created", memory)
+            if memories::insert(tx, tenant, &memory).await? {
+                ("created", memory)
+            } else {
+                // Another run was quicker: the last word counts.
+                let there = memories::own(tx, tenant, asking, scope, topic).await?;
+                let mut there =
+                    there.ok_or_else(|| Refused::tell("The memory is being written. Try again"))?;
+                there.content = memory.content;
+                there.updated_at = now;
+                memories::update(tx, tenant, &there).await?;
+                ("updated", there)
+            }
         }
     };
     Ok(json!({"success": true, "action": action, "memory": shown(&memory)}))

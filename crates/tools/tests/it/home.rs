@@ -154,6 +154,7 @@ async fn furnish(
             show_reasoning: false,
             last_pos: 0,
             branch: BranchId::main(),
+            tainted: false,
             created_at,
         };
         spaces::insert(tx, tenant, &space).await?;

@@ -25,7 +25,18 @@ fn a_pattern_follows_its_zone_over_a_change_of_the_clock() {
         next("*/15 * * * *", "UTC", "2027-01-01T00:15:00Z").unwrap().unwrap(),
         "2027-01-01T00:30:00.000Z"
     );
-    assert_eq!(next("0 0 30 2 *", "UTC", "2027-01-01T00:00:00Z"), Ok(None));
+}
+
+/// A day that no calendar has is told at once, without a search through the years.
+#[test]
+fn g25_a_pattern_for_a_day_that_never_comes_has_no_next_time() {
+    let at = "2027-01-01T00:00:00Z";
+    for never in ["0 0 30 2 *", "0 0 31 2,4,6,9,11 *", "0 0 30-31 2 *", "0 0 31 4 ?"] {
+        assert_eq!(next(never, "UTC", at), Ok(None), "{never}");
+    }
+    for comes in ["0 0 29 2 *", "0 0 31 2,3 *", "0 0 28-31 2 *", "0 0 30 2 1", "0 0 31 * *", "0 0 L 2 *"] {
+        assert!(next(comes, "UTC", at).unwrap().is_some(), "{comes}");
+    }
 }
 
 #[test]
