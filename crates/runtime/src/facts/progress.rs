@@ -178,6 +178,7 @@ fn event(wait: &WaitRow, progress: ProgressIn) -> Event {
         message: message.map_or(Guarded::Hidden, Guarded::Shown),
         preliminary: preliminary.map_or(Guarded::Hidden, Guarded::Shown),
         ticket: Guarded::Hidden,
+        spent: Guarded::Hidden,
     }
     .into()
 }

@@ -159,6 +159,7 @@ async fn make_thread(tx: &mut Tx<'_>, by: &Principal, name: &str) -> Result<Thre
         show_reasoning: false,
         last_pos: 0,
         branch: BranchId::main(),
+        tainted: false,
         created_at: tx.now().await?,
     };
     threads::insert(tx, &by.tenant, &owner, name, &space).await?;
