@@ -74,3 +74,38 @@ pub trait Plugin: Send + Sync + 'static {
 
     async fn on_unregister(&self) {}
 }
+
+/// A plugin that the program keeps a hand on.
+#[async_trait]
+impl<P: Plugin + ?Sized> Plugin for Arc<P> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+    fn version(&self) -> &str {
+        (**self).version()
+    }
+    fn requires(&self) -> Vec<String> {
+        (**self).requires()
+    }
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        (**self).tools()
+    }
+    fn definitions(&self) -> Vec<ToolDefinition> {
+        (**self).definitions()
+    }
+    async fn on_register(&self, client: &Client) -> Result<(), Failure> {
+        (**self).on_register(client).await
+    }
+    async fn before_request(&self, request: NewMessage) -> Result<NewMessage, Failure> {
+        (**self).before_request(request).await
+    }
+    async fn after_response(&self, response: &ChatResponse) -> Result<(), Failure> {
+        (**self).after_response(response).await
+    }
+    fn on_tool_call(&self, call: &ToolCall) -> Option<Handled> {
+        (**self).on_tool_call(call)
+    }
+    async fn on_unregister(&self) {
+        (**self).on_unregister().await;
+    }
+}

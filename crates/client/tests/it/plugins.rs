@@ -163,7 +163,7 @@ async fn h30_unregistering_removes_the_tools_and_fires_the_hook_once() {
 }
 
 #[tokio::test]
-async fn h32_calls_are_read_in_both_namings_and_need_an_executor() {
+async fn h32_row14_calls_are_read_in_both_namings_and_need_an_executor() {
     let client = client();
     let echo =
         tool("echo").describe("Echoes.").run(|args: Value, _: CallContext| async { Ok::<_, Failure>(args) });
@@ -222,7 +222,7 @@ async fn h34_the_debug_log_tells_of_registrations_and_executions() {
 }
 
 #[tokio::test]
-async fn h38_h39_h43_failures_timeouts_and_crashes_are_outcomes_and_end_with_an_event() {
+async fn h38_h39_h43_row12_failures_timeouts_and_crashes_are_outcomes_and_end_with_an_event() {
     let limit = Duration::from_millis(30);
     let client = Client::builder().base_url("http://127.0.0.1:9").tool_timeout(limit).build().unwrap();
     let ended = Arc::new(Mutex::new(Vec::new()));

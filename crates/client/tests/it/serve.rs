@@ -297,7 +297,7 @@ async fn a_journal_belongs_to_one_process_forgets_what_was_posted_and_survives_a
 
 /// A stopped worker finishes what it has begun.
 #[tokio::test]
-async fn row12_a_worker_that_stops_finishes_its_calls_first() {
+async fn a_worker_that_stops_finishes_its_calls_first() {
     let yard = Yard::new(json!([client_tool("work")])).await;
     let (begun, mut hears) = tokio::sync::mpsc::channel(1);
     let slow = tool("work").describe("d").run(move |_: Value, _: CallContext| {

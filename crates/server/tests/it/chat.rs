@@ -49,7 +49,7 @@ async fn one_question_gets_one_answer_and_nothing_else_on_the_output() {
     assert!(err(&thought).contains("(thinks) deeply"), "{}", err(&thought));
     let failed = chat(&gateway, &["fail"], "").await;
     assert_eq!(failed.status.code(), Some(1));
-    assert!(err(&failed).contains("the run failed: model_failed"), "{}", err(&failed));
+    assert!(err(&failed).contains("the run failed: model_request_refused"), "{}", err(&failed));
     let nobody = chat(&gateway, &["--agent", "nobody", "hi"], "").await;
     assert_eq!(err(&nobody), "toolyard: there is no agent \"nobody\"; there are: assistant\n");
 }
