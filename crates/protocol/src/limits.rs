@@ -47,6 +47,8 @@ pub const RESULT_BATCH: usize = 64;
 pub const PAGE: u32 = 50;
 /// Rows of a list at most.
 pub const PAGE_MAX: u32 = 200;
+/// Messages of a client's history that one request may bring anew.
+pub const TURN_ITEMS: usize = 500;
 /// Events read from the log at once by a stream.
 pub const LOG_PAGE: u32 = 200;
 /// Seconds that a claim of a wait lasts.

@@ -50,13 +50,17 @@ pub(super) fn read(messages: &[Value]) -> Result<Heard, BadChat> {
 impl Heard {
     fn add(&mut self, speaker: Speaker, message: &Object) {
         // What a client says of calls counts for its last answer alone.
-        self.replies.clear();
-        self.announced.clear();
-        self.questions.clear();
+        let answers = speaker == Speaker::Assistant;
+        if answers {
+            self.replies.clear();
+            self.announced.clear();
+            self.questions.clear();
+        }
         let mut parts = Vec::new();
         match (message.get("parts"), message.get("content")) {
             (Some(Value::Array(given)), _) | (None, Some(Value::Array(given))) => {
-                given.iter().filter_map(Value::as_object).for_each(|part| self.part(part, &mut parts));
+                let given = given.iter().filter_map(Value::as_object);
+                given.for_each(|part| self.part(part, answers, &mut parts));
             }
             (_, Some(Value::String(said))) if !said.is_empty() => parts.push(Part::text(said)),
             _ => {}
@@ -65,7 +69,8 @@ impl Heard {
             parts.extend(file(attachment));
         }
         // Older clients hold calls beside the parts.
-        for call in list(message, &["toolInvocations", "toolCalls", "tool_calls"]) {
+        let beside = list(message, &["toolInvocations", "toolCalls", "tool_calls"]);
+        for call in beside.into_iter().filter(|_| answers) {
             let known = |part: &Part| matches!(part, Part::ToolCall { call: c, .. } if Some(c.as_str()) == call_id(call));
             if !parts.iter().any(known) {
                 self.call(call, &mut parts);
@@ -76,9 +81,11 @@ impl Heard {
         self.items.push(Item { name, speaker, parts, metadata });
     }
 
-    fn part(&mut self, part: &Object, parts: &mut Vec<Part>) {
+    fn part(&mut self, part: &Object, answers: bool, parts: &mut Vec<Part>) {
         let kind = text(part, &["type"]).unwrap_or_default();
         match kind {
+            // Only an agent calls tools.
+            _ if !answers && (kind.starts_with("tool-") || kind == "dynamic-tool") => {}
             "text" => {
                 if let Some(said) = text(part, &["text"]).filter(|said| !said.is_empty()) {
                     parts.push(Part::text(said));

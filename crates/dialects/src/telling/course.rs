@@ -50,7 +50,9 @@ impl Course {
 
     /// The assistant message that is told.
     pub fn message(&self) -> MessageId {
-        MessageId::of_turn(&self.run, self.told.unwrap_or(self.turn))
+        // A turn that has not begun is not the one before it.
+        let next = self.turn + u32::from(matches!(self.start, Start::Taking(_)));
+        MessageId::of_turn(&self.run, self.told.unwrap_or(next))
     }
 
     /// The turn that the log has come to, from 1.

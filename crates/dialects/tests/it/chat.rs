@@ -393,3 +393,16 @@ fn an_approval_names_its_question_and_brings_no_input() {
     assert!(asked.announced.is_empty(), "its input is not available to the client yet");
     assert_eq!(asked.items[0].speaker, Speaker::Assistant);
 }
+
+#[test]
+fn outputs_count_also_before_a_new_message_and_never_from_a_user() {
+    let part = json!({ "type": "tool-ask", "toolCallId": call(1), "state": "output-available", "input": {}, "output": 1 });
+    let body = |role: &str| {
+        json!({ "id": "c", "messages": [{ "id": "a", "role": role, "parts": [part] },
+            { "id": "u", "role": "user", "parts": [{ "type": "text", "text": "and?" }] }] })
+    };
+    let asked = Asked::read(&body("assistant")).unwrap();
+    assert_eq!((asked.replies.len(), asked.items.len()), (1, 2));
+    let forged = Asked::read(&body("user")).unwrap();
+    assert_eq!((forged.replies.len(), forged.items[0].parts.len()), (0, 0));
+}

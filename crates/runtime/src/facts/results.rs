@@ -113,6 +113,10 @@ async fn take(
     for (call, fitted) in results {
         let wait = find(&all, &call)?;
         if !may_answer(&caller.viewer, &wait.wait.rule) {
+            if manner == Manner::History {
+                taken.push(Submitted::Late);
+                continue;
+            }
             return Err(forbidden().into());
         }
         if let Some(stored) = stored_end(tx, row, wait, &events).await? {

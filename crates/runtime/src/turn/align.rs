@@ -2,7 +2,7 @@
 //! and where a branch begins.
 
 use toolyard_protocol::message::{Message, Part, Speaker, text_of};
-use toolyard_protocol::{ApiError, KeyKind, RunId, TenantId};
+use toolyard_protocol::{ApiError, ErrorCode, KeyKind, RunId, TenantId, limits};
 use toolyard_store::{StoreError, Tx, messages, runs, threads};
 
 use super::place::Place;
@@ -47,6 +47,7 @@ pub(super) async fn align<'t>(
         fresh.push(*item);
     }
     fresh.reverse();
+    check_count(fresh.len())?;
     match &turn.cut {
         None => Ok(Aligned { known, fresh, fork: None }),
         Some(Cut::Regenerate { message }) => {
@@ -69,6 +70,15 @@ pub(super) async fn align<'t>(
             Ok(Aligned { known: None, fork: Some(said.seq - 1), fresh })
         }
     }
+}
+
+fn check_count(fresh: usize) -> Result<(), ApiError> {
+    let most = limits::TURN_ITEMS;
+    if fresh > most {
+        let text = format!("messages: {fresh} of them are new, the limit is {most}");
+        return Err(ApiError::limit(ErrorCode::LimitExceeded, u64::try_from(most).unwrap_or(0), text));
+    }
+    Ok(())
 }
 
 /// The place before an answer; behind a question.
@@ -125,6 +135,7 @@ async fn by_text<'t>(
         next += 1;
     }
     let fresh = items[next..].to_vec();
+    check_count(fresh.len())?;
     let more = met < stored.len();
     let known = (met > 0).then(|| stored.swap_remove(met - 1));
     let fork = match (&known, fresh.is_empty(), more) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolyard_dialects::telling::Start;
-use toolyard_engine::{Input, Run};
-use toolyard_protocol::event::{CancelRequested, Event, ToolsetReplaced, Trigger};
+use toolyard_engine::{Input, Run, State};
+use toolyard_protocol::event::{CancelRequested, Event, MessageTaken, ToolsetReplaced, Trigger};
 use toolyard_protocol::message::{Message, Part, Speaker};
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::run::RunStatus;
@@ -24,6 +24,7 @@ use crate::agents::LoadedTools;
 use crate::command::Disposition;
 use crate::create::Birth;
 use crate::ending::Ending;
+use crate::facts::Held;
 use crate::family;
 use crate::post::{Word, feed_live};
 use crate::refused::Refused;
@@ -124,7 +125,12 @@ impl Runtime {
             let heard: Vec<MessageId> =
                 said.iter().filter(|m| m.speaker == Speaker::User).map(|m| m.id.clone()).collect();
             let word = Word { by: &job.turn.by, sender: Some(&job.place.owner), messages: &heard };
-            if feed_live(tx, word, &live, first, desk).await? == Disposition::Rejected {
+            if job.taken.accepted > 0 && matches!(run.state(), State::Thinking { .. }) {
+                // Its last outputs came along: the model hears both at once.
+                let taken = MessageTaken { messages: heard.clone() };
+                let events = first.into_iter().chain([taken.into()]).collect();
+                Held::root(live.clone()).append(tx, events, 0, false, desk).await?;
+            } else if feed_live(tx, word, &live, first, desk).await? == Disposition::Rejected {
                 let text = "The agent takes no messages while it works";
                 return Err(ApiError::new(ErrorCode::RunBusy, text).into());
             }

@@ -25,6 +25,8 @@ stories! {
     approvals_count_only_through_the_ledger,
     steps_count_anew_with_each_result_turn,
     a_space_is_a_thread_for_its_members_only,
+    an_output_and_a_message_in_one_request_are_heard_together,
+    what_another_member_holds_of_a_call_is_no_answer,
 }
 
 async fn a_thread_belongs_to_its_owner_and_goes_on_under_its_name(base: Base) {
@@ -271,4 +273,48 @@ async fn a_space_is_a_thread_for_its_members_only(base: Base) {
     let following = chat.yard.rt.follow(chat.yard.secret(), "chat-1".to_owned()).await.unwrap().unwrap();
     assert_eq!((following.run, following.status), (backend.run, RunStatus::Completed));
     assert_eq!(chat.yard.rt.follow(chat.as_user(&chat.yard.bob), "chat-1".to_owned()).await.unwrap(), None);
+}
+
+async fn an_output_and_a_message_in_one_request_are_heard_together(base: Base) {
+    let call = Line::calling(&[("ask", json!({}))]);
+    let chat = Chat::new(base, json!([client_tool("ask")]), vec![call, Line::saying("both")]).await;
+    let first = chat.say("u1", "go").await;
+    let call = chat.open_call(&first.run).await;
+    let items = vec![
+        user("u1", "go"),
+        assistant(first.message.as_str(), vec![called(&call)]),
+        user("u2", "and be quick"),
+    ];
+    let turn = Turn { replies: vec![output(&call, json!("it"))], ..chat.turn(items) };
+    let second = chat.take(turn).await;
+    chat.done(&second).await;
+    assert_eq!((&second.run, &second.message), (&first.run, &MessageId::of_turn(&first.run, 2)));
+    let heard = chat.heard(1);
+    let last = [("tool", "it"), ("user", "and be quick")];
+    assert_eq!(heard[heard.len() - 2..], pairs(&last)[..]);
+    assert_eq!(chat.upstream.requests().len(), 2, "one answer to both");
+}
+
+async fn what_another_member_holds_of_a_call_is_no_answer(base: Base) {
+    let call = Line::calling(&[("ask", json!({}))]);
+    let lines = vec![call, Line::saying("thanks"), Line::saying("hello bob")];
+    let chat = Chat::new(base, json!([client_tool("ask")]), lines).await;
+    let space = chat.yard.space.to_string();
+    let first = chat.take(Turn { thread: space.clone(), ..chat.turn(vec![user("u1", "go")]) }).await;
+    let call = chat.open_call(&first.run).await;
+    let bobs = |items| Turn {
+        thread: space.clone(),
+        by: chat.as_user(&chat.yard.bob),
+        replies: vec![output(&call, json!("bobs"))],
+        ..chat.turn(items)
+    };
+    let history = vec![user("u1", "go"), assistant(first.message.as_str(), vec![called(&call)])];
+    assert_eq!(chat.refused(bobs(history.clone())).await.code, ErrorCode::WaitEnded);
+    assert_eq!(chat.yard.open_waits(&first.run).await.len(), 1);
+    chat.yard.submit(&first.run, &call, json!("adas")).await.unwrap();
+    chat.done(&first).await;
+    // Their own message goes through, whatever their history holds.
+    let second = chat.take(bobs([history, vec![user("b1", "hi")]].concat())).await;
+    chat.done(&second).await;
+    assert_eq!(chat.text(&second.message).await, "hello bob");
 }
