@@ -65,6 +65,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             model,
             errand,
             picks,
+            output,
             tainted,
         }) => Event::RunCreated(RunCreated {
             agent: agent.clone(),
@@ -87,6 +88,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             model: secret(model),
             errand: secret(errand),
             picks: secret(picks),
+            output: secret(output),
             tainted: *tainted,
         }),
         Event::RunStarted(RunStarted {}) => Event::RunStarted(RunStarted {}),

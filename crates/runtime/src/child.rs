@@ -95,6 +95,7 @@ pub(crate) async fn send(
         metadata: Guarded::Hidden,
         model: Guarded::Hidden,
         picks: above.picks.clone(),
+        output: Guarded::Hidden,
         // The prompt is written by whoever read the foreign words.
         tainted: sent.parent.tainted(),
         errand: Guarded::Shown(Errand { prompt: prompt(sent.args), visibility }),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolyard_models::{Registry, Wanted};
+use toolyard_protocol::agent::OutputSection;
 use toolyard_protocol::event::{Event, RunCreated, RunStarted, Trigger};
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::Actor;
@@ -33,6 +34,8 @@ pub(crate) struct Birth<'a> {
     pub(crate) metadata: Option<Value>,
     pub(crate) model: Option<&'a str>,
     pub(crate) picks: Option<Picks>,
+    /// The form of the answer, instead of the agent's own.
+    pub(crate) output: Option<OutputSection>,
     /// The agent's tools and those that the request brings.
     pub(crate) tools: Option<&'a LoadedTools>,
     /// It begins with words from outside the gateway's trust.
@@ -134,6 +137,7 @@ impl Runtime {
             metadata: create.metadata.clone(),
             model: create.model.as_deref(),
             picks,
+            output: None,
             tools: None,
             tainted: false,
         };
@@ -237,6 +241,7 @@ impl Runtime {
             // What earlier runs read here, this one reads too.
             tainted: birth.tainted || birth.space.tainted,
             picks: birth.picks.filter(|p| !p.takes_all()).map_or(Guarded::Hidden, Guarded::Shown),
+            output: birth.output.map_or(Guarded::Hidden, Guarded::Shown),
         };
         let started = self.bear(tx, &new, created, desk).await?;
         Ok((run, started))

@@ -131,6 +131,7 @@ impl Runtime {
                 metadata: Some(json!({"planId": plan.id})),
                 model: None,
                 picks: self.picks_of(tx, &plan, &space.id).await?,
+                output: None,
                 tools: None,
                 tainted: false,
             };

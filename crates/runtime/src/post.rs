@@ -129,6 +129,7 @@ impl Runtime {
             model: post.model.as_deref(),
             picks: picks.cloned(),
             tools: tools.as_ref(),
+            output: None,
             tainted: false,
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;

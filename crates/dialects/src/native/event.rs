@@ -201,6 +201,7 @@ impl<'a> Spot<'a> {
             model,
             errand,
             picks,
+            output,
             // It decides about permissions; readers have no use for it.
             tainted: _,
         } = event;
@@ -234,6 +235,7 @@ impl<'a> Spot<'a> {
             model: model.shown().map(String::as_str),
             errand: errand.shown(),
             picks: picks.shown(),
+            output: output.shown(),
         };
         // The space stands in the head, on both kinds of stream.
         let head = Head { space: self.head.space.or(space.as_ref()), ..self.head };

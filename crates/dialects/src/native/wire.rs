@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use toolyard_protocol::agent::OutputSection;
 use toolyard_protocol::event::{BlobRef, Decision, Errand, Spent};
 use toolyard_protocol::limits::RunLimits;
 use toolyard_protocol::picks::Picks;
@@ -71,6 +72,8 @@ payload! {
         errand: &'a Errand,
         /// Which tools are left of the agent's.
         picks: &'a Picks,
+        /// The form of the answer that was asked for.
+        output: &'a OutputSection,
     }
 }
 

@@ -16,6 +16,7 @@ pub enum Format {
     Schema {
         name: String,
         schema: Value,
+        strict: bool,
     },
 }
 
@@ -35,7 +36,7 @@ pub(super) fn format(at: &str, value: Option<&Value>) -> Result<Format, ApiError
             let schema = held.get("schema").filter(|schema| schema.is_object());
             let schema = schema.ok_or_else(|| ApiError::missing(&format!("{at}.schema")))?;
             let name = held["name"].as_str().unwrap_or("answer").to_owned();
-            Ok(Format::Schema { name, schema: schema.clone() })
+            Ok(Format::Schema { name, schema: schema.clone(), strict: held["strict"] == true })
         }
         _ => Err(bad(format!("{at}.type: must be text, json_object or json_schema"))),
     }

@@ -293,7 +293,10 @@ fn a_chat_request_is_read_and_refused_clearly() {
     assert_eq!((read.entries.len(), read.stream, read.include_usage), (4, true, true));
     assert_eq!(read.thread.as_deref(), Some("t1"));
     assert_eq!(read.tools[0]["parameters"], json!({ "type": "object", "properties": {} }));
-    assert_eq!(read.format, Format::Schema { name: "n".into(), schema: json!({ "type": "object" }) });
+    assert_eq!(
+        read.format,
+        Format::Schema { name: "n".into(), schema: json!({ "type": "object" }), strict: false }
+    );
     let Entry::User { parts, .. } = &read.entries[1] else { panic!() };
     assert!(matches!(&parts[1], Part::File { media_type, .. } if media_type == "image/png"));
 

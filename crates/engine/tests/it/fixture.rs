@@ -178,6 +178,7 @@ pub(crate) fn created(run: RunId, limits: RunLimits) -> RunCreated {
         model: Guarded::Hidden,
         errand: Guarded::Hidden,
         picks: Guarded::Hidden,
+        output: Guarded::Hidden,
         tainted: false,
     }
 }

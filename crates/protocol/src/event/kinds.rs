@@ -6,6 +6,7 @@ use serde_json::Value;
 use ts_rs::TS;
 
 use super::birth::{Errand, OpenWait, Parent, Spent, Trigger};
+use crate::agent::OutputSection;
 use crate::error::ErrorCode;
 use crate::guarded::Guarded;
 use crate::hash::Hash;
@@ -68,6 +69,9 @@ event! {
         /// Which tools are left of the agent's.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub picks: Guarded<Picks>, // S
+        /// The form of the answer that was asked for instead of the agent's own.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub output: Guarded<OutputSection>, // S
         /// It begins with words from outside the gateway's trust.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub tainted: bool, // P

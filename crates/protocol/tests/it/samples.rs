@@ -6,6 +6,7 @@
 //! who may answer, `canary-thought-*` is hidden reasoning.
 
 use serde_json::{Value, json};
+use toolyard_protocol::agent::OutputSection;
 use toolyard_protocol::event::*;
 use toolyard_protocol::limits::RunLimits;
 use toolyard_protocol::message::Part;
@@ -189,6 +190,12 @@ fn created() -> Event {
         picks: Picks {
             tools: [("canary-secret-pick".to_owned(), false)].into(),
             categories: Some(vec!["canary-secret-category".to_owned()]),
+        }
+        .into(),
+        output: OutputSection {
+            schema: json!({ "title": "canary-secret-output" }),
+            name: Some("answer".to_owned()),
+            strict: true,
         }
         .into(),
         tainted: true,

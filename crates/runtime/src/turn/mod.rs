@@ -19,6 +19,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolyard_dialects::telling::Start;
 use toolyard_engine::facts::Answer;
+use toolyard_protocol::agent::OutputSection;
 use toolyard_protocol::message::{Part, Speaker};
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::{
@@ -57,6 +58,8 @@ pub struct Turn {
     pub tools: BroughtTools,
     pub model: Option<String>,
     pub picks: Option<Picks>,
+    /// The form of the answer of a run that this request starts.
+    pub output: Option<OutputSection>,
     /// Of a run that this request starts.
     pub metadata: Option<Value>,
 }

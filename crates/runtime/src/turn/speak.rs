@@ -172,6 +172,7 @@ impl Runtime {
             metadata: turn.metadata.clone(),
             model: turn.model.as_deref(),
             picks: joined(seat.and_then(|seat| seat.picks), turn.picks.clone()),
+            output: turn.output.clone(),
             tools: job.tools.as_ref(),
             tainted,
         };

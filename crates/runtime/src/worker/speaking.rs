@@ -12,7 +12,7 @@ use toolyard_models::{
 };
 use toolyard_plugins::hooks::{Chain, Stopped};
 use toolyard_protocol::ErrorCode;
-use toolyard_protocol::agent::{Period, Rewriting, ToolChoice};
+use toolyard_protocol::agent::{OutputSection, Period, Rewriting, ToolChoice};
 use toolyard_protocol::manifest::HookName;
 use toolyard_protocol::tool::Toolset;
 use toolyard_store::{failpoint, usage};
@@ -320,6 +320,11 @@ impl Worker {
         let Some(candidate) = candidates.pop_front() else { return Ok(()) };
         let shown = search::offered(&offer, &agent.tools.set, &self.run, agent.search_above());
         let mut request = frame(&agent, shown, tools);
+        // A request may ask for another form of the answer than the agent's own.
+        let asked = self.run.created().and_then(|created| created.output.shown());
+        if let Some(output) = asked {
+            request.output = Some(output_schema(output));
+        }
         request.turns =
             match self.fitting_history(&candidate, &candidates, &request, &agent.config.context).await? {
                 Fitted::Turns(turns) => turns,
@@ -385,6 +390,14 @@ impl Worker {
     }
 }
 
+fn output_schema(output: &OutputSection) -> OutputSchema {
+    OutputSchema {
+        name: output.name.clone().unwrap_or_else(|| "reply".to_owned()),
+        schema: output.schema.clone(),
+        strict: output.strict,
+    }
+}
+
 /// All of a request but the conversation.
 fn frame(agent: &LoadedAgent, offered: Vec<OfferedTool>, tools: Tools) -> Request {
     let config = &agent.config;
@@ -396,11 +409,7 @@ fn frame(agent: &LoadedAgent, offered: Vec<OfferedTool>, tools: Tools) -> Reques
         max_output_tokens: config.model.max_output_tokens,
         reasoning: config.model.reasoning.clone(),
         provider_options: config.model.provider_options.clone(),
-        output: config.output.as_ref().map(|output| OutputSchema {
-            name: output.name.clone().unwrap_or_else(|| "reply".to_owned()),
-            schema: output.schema.clone(),
-            strict: output.strict,
-        }),
+        output: config.output.as_ref().map(output_schema),
         ..Request::default()
     };
     if tools == Tools::Off || request.tool_choice == ToolChoice::None {

@@ -97,6 +97,7 @@ impl Chat {
             tools: BroughtTools::default(),
             model: None,
             picks: None,
+            output: None,
             metadata: None,
         }
     }

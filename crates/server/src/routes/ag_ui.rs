@@ -89,6 +89,7 @@ fn turn(
         tools,
         model: None,
         picks: None,
+        output: None,
         metadata: None,
     })
 }

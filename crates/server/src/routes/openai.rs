@@ -6,10 +6,11 @@ use std::collections::HashSet;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolyard_dialects::history::Entry;
 use toolyard_dialects::openai::{self, Format, ModelEntry, chat, responses};
 use toolyard_dialects::telling::Telling;
+use toolyard_protocol::agent::OutputSection;
 use toolyard_protocol::{ErrorCode, RunId, WaitId, limits};
 use toolyard_runtime::{Answer, Replied, Reply, Turn, Turned};
 use toolyard_schema::NameRule;
@@ -147,10 +148,22 @@ async fn take(call: &Call, asked: Asked<'_>) -> Result<Turned, Refusal> {
         tools,
         model: None,
         picks: None,
+        output: output(call, asked.format)?,
         metadata: None,
     };
-    let _ = asked.format;
     Ok(call.app.runtime.turn(turn).await?)
+}
+
+/// The form of the answer. A schema is held to the limits of a tool's.
+fn output(call: &Call, format: Format) -> Result<Option<OutputSection>, Refusal> {
+    let (name, schema, strict) = match format {
+        Format::Text => return Ok(None),
+        Format::Json => ("answer".to_owned(), json!({ "type": "object" }), false),
+        Format::Schema { name, schema, strict } => (name, schema, strict),
+    };
+    answer::within("response_format", Some(&schema), call.app.config.limits.body_bytes)?;
+    let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).collect();
+    Ok(Some(OutputSection { schema, name: Some(name).filter(|name| !name.is_empty()), strict }))
 }
 
 fn new_thread() -> String {

@@ -10,7 +10,8 @@ use std::process::Command;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, SECRET, fine};
+use crate::far_side::FarSide;
+use crate::gateway::{Folder, Gateway, SECRET, fine};
 
 fn agent() -> Value {
     let object = json!({ "type": "object", "properties": {} });
@@ -122,11 +123,13 @@ async fn x7_a_public_key_sees_the_name_of_a_private_tool_and_no_more() {
     let replay = gateway.user("ann", Method::POST, path).json(&input("t", json!([]))).send().await.unwrap();
     let replay = replay.text().await.unwrap();
     for (name, told) in [("live", &live), ("replay", &replay)] {
-        // The user's own words are theirs; the demo model repeats results in words.
-        let tool = |event: &&Value| event["type"] == "TOOL_CALL_RESULT" || event["type"] == "TOOL_CALL_ARGS";
-        for event in events(told).iter().filter(tool) {
-            let text = event.to_string();
-            assert!(!text.contains("canary") && !text.contains("42"), "{name}: {text}");
+        for event in events(told) {
+            match event["type"].as_str().unwrap() {
+                "TOOL_CALL_ARGS" => assert_eq!(event["delta"], "{}", "{name}"),
+                "TOOL_CALL_RESULT" => assert_eq!(event["content"], "", "{name}"),
+                // The user's own words are theirs; the demo model repeats results in words.
+                _ => {}
+            }
         }
         assert!(told.contains("lucky"), "{name}");
     }
@@ -193,4 +196,32 @@ async fn row5_a_call_of_one_dialect_is_answered_over_another() {
     let next = gateway.post("/v1/chat/completions", next).await;
     let said = next["choices"][0]["message"]["content"].as_str().unwrap();
     assert!(said.contains("from another door"), "{said}");
+}
+
+/// `response_format` of a request takes the place of the agent's own output.
+#[tokio::test]
+async fn the_form_of_the_answer_that_a_request_asks_for_reaches_the_model() {
+    let far = FarSide::start().await;
+    far.will_answer(&[400, 400, 400]);
+    let folder = Folder::new();
+    let config = format!("[providers.far]\nkind = \"openai\"\nbase_url = \"{}/v1\"\n", far.url());
+    std::fs::write(folder.path().join("toolyard.toml"), config).unwrap();
+    let gateway = Gateway::start_with(folder, &[]).await;
+    let mut config = agent();
+    config["model"] = json!({ "provider": "far", "name": "m" });
+    config["output"] = json!({ "schema": { "type": "object", "title": "own" } });
+    gateway.post("/api/agents", json!({ "config": config })).await;
+    let schema = json!({ "type": "object", "title": "asked", "properties": {} });
+    let messages = json!([{ "role": "user", "content": "hi" }]);
+    let format = json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": schema } });
+    for (ask, title) in [
+        (json!({ "model": "story", "messages": messages, "response_format": format }), "asked"),
+        (json!({ "model": "story", "messages": messages }), "own"),
+    ] {
+        // The far side refuses; what it was asked is what counts.
+        let response = gateway.secret(Method::POST, "/v1/chat/completions").json(&ask).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
+        let asked = far.asked().pop().unwrap().json();
+        assert_eq!(asked["response_format"]["json_schema"]["schema"]["title"], title, "{asked}");
+    }
 }

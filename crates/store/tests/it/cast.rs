@@ -113,6 +113,7 @@ pub(crate) fn created(run: &NewRun) -> Event {
         model: Guarded::Hidden,
         errand: Guarded::Hidden,
         picks: Guarded::Hidden,
+        output: Guarded::Hidden,
         tainted: false,
     }
     .into()

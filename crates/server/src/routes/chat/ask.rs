@@ -57,6 +57,7 @@ fn turn(call: &Call, wire: &Wire, asked: Asked) -> Result<Turn, Refusal> {
         default_agent,
         thread: asked.thread.clone(),
         picks: picks(&asked, wire),
+        output: None,
         model: models::named(call, asked.model)?,
         metadata: answer::metadata(asked.metadata)?,
         tools: brought,
