@@ -4,6 +4,7 @@
 mod ag_ui;
 mod ag_ui_client;
 mod ag_ui_wire;
+mod a2a;
 mod catalog;
 mod deltas;
 mod frames;

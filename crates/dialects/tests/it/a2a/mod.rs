@@ -1,0 +1,5 @@
+//! A2A as bytes: what requests mean, what a run reads like, who sees what.
+
+mod cards;
+mod requests;
+mod streams;
