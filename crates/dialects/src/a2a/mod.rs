@@ -8,6 +8,7 @@
 
 pub mod answer;
 pub mod card;
+pub mod client;
 pub mod client_tools;
 mod command;
 mod fault;

@@ -93,6 +93,7 @@ fn text(step: u32, offset: u32, text: &str) -> Delta {
     Delta { run: samples::run(), step, attempt: 1, offset, piece }
 }
 
+#[expect(clippy::large_enum_variant, reason = "a handful of events in a test")]
 enum Told {
     Log(Event),
     Piece(Delta),
