@@ -41,6 +41,7 @@ pub mod outbox;
 pub mod plans;
 pub mod plugins;
 pub mod presences;
+pub mod push_configs;
 pub mod runs;
 pub mod secrets;
 pub mod spaces;

@@ -23,6 +23,8 @@ pub enum Purpose {
     Secret,
     /// The signing key of a webhook.
     Webhook,
+    /// What goes along with a push notification.
+    Push,
     /// A token that a foreign server gave for a user.
     Token,
     /// The private key of a curator.
@@ -34,6 +36,7 @@ impl Purpose {
         match self {
             Self::Secret => "secret",
             Self::Webhook => "webhook",
+            Self::Push => "push",
             Self::Token => "token",
             Self::Curator => "curator",
         }
