@@ -34,6 +34,6 @@ pub use push::{PUSH_CHARS, PUSH_CONFIGS, PushConfig, push_config, push_list};
 pub use read::MESSAGE_PARTS;
 pub use rest::{Rest, is_rest, rest_request};
 pub use rpc::{Binding, Refused, Request, rpc_request};
-pub use stream::{TaskStream, Until, sse};
+pub use stream::{Begin, Form, TaskStream, Until, sse};
 pub use task::{BARE_MESSAGE, Change, TaskSoFar, Taste};
 pub use version::{VERSION_HEADER, Version};

@@ -6,9 +6,11 @@ use serde_json::Value;
 use toolyard_protocol::delta::{Delta, Piece};
 use toolyard_protocol::event::Event;
 use toolyard_protocol::visible::visible_delta;
-use toolyard_protocol::{Timestamp, Viewer};
+use toolyard_protocol::{MessageId, Timestamp, Viewer};
 
-use super::model::{Artifact, Content, Item, Part, Task};
+use crate::telling::{Flow, Telling};
+
+use super::model::{Artifact, Content, Item, Message, Part, State};
 use super::rpc::Binding;
 use super::task::{Change, TaskSoFar, artifact_id};
 use super::version::Version;
@@ -23,50 +25,89 @@ pub enum Until {
     End,
 }
 
-/// A stream of items for one request.
+/// Where a stream begins. Before it, events are taken in silently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begin {
+    /// With the run.
+    Fresh,
+    /// After this event.
+    After(i64),
+    /// Once the run has heard this message.
+    Taking(MessageId),
+    /// With the task as it stands.
+    Now,
+    /// After this event, without a snapshot: the client has all before it.
+    Resume(i64),
+}
+
+/// The answer to one request that follows a task.
 #[derive(Debug, Clone)]
 pub struct TaskStream {
     task: TaskSoFar,
-    viewer: Viewer,
     version: Version,
     binding: Binding,
-    until: Until,
+    form: Form,
+    begin: Begin,
+    history: Vec<Message>,
+    most: Option<u32>,
+    begun: bool,
     /// The text of each step that was sent piece by piece.
     sent: HashMap<u32, String>,
     /// A bare message may come instead of the task: nothing is sent before
     /// that is known.
-    held: Option<Box<Task>>,
+    bare: bool,
+    held: bool,
     over: bool,
 }
 
+/// How an answer is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Items, as they come.
+    Stream(Until),
+    /// One answer, when the task ends or waits for somebody.
+    Whole,
+}
+
 impl TaskStream {
-    pub fn new(task: TaskSoFar, viewer: Viewer, version: Version, binding: Binding, until: Until) -> Self {
-        Self { task, viewer, version, binding, until, sent: HashMap::new(), held: None, over: false }
+    pub fn new(task: TaskSoFar, version: Version, binding: Binding, form: Form, begin: Begin) -> Self {
+        Self {
+            task,
+            version,
+            binding,
+            form,
+            begin,
+            history: Vec::new(),
+            most: None,
+            begun: false,
+            sent: HashMap::new(),
+            bare: false,
+            held: false,
+            over: false,
+        }
     }
 
-    /// The first item: the task as it stands.
-    pub fn snapshot(&mut self, task: Task) -> String {
-        let state = task.status.state;
-        self.over = self.ends(state);
-        self.frame(Some(self.task.seq()), &Item::Task(task))
+    /// What was said so far, and how much of it the client wants.
+    #[must_use]
+    pub fn with_history(mut self, history: Vec<Message>, most: Option<u32>) -> Self {
+        (self.history, self.most) = (history, most);
+        self
     }
 
-    /// Holds the snapshot back until the agent has said whether it answers
-    /// with a message only.
-    pub fn hold(&mut self, task: Task) {
-        self.held = Some(Box::new(task));
+    /// The agent may answer with a message only.
+    #[must_use]
+    pub fn maybe_bare(mut self, bare: bool) -> Self {
+        self.bare = bare;
+        self
     }
 
-    /// Nothing follows.
-    pub fn is_over(&self) -> bool {
-        self.over
-    }
     pub fn task(&self) -> &TaskSoFar {
         &self.task
     }
 
-    fn ends(&self, state: super::model::State) -> bool {
-        state.is_final() || (self.until == Until::Pause && state.is_interrupted())
+    fn ends(&self, state: State) -> bool {
+        let pauses = self.form != Form::Stream(Until::End);
+        state.is_final() || (pauses && state.is_interrupted())
     }
 
     /// One frame of the wire.
@@ -75,30 +116,92 @@ impl TaskStream {
         sse(id, &value)
     }
 
-    /// A durable event.
-    pub fn event(&mut self, seq: i64, at: Timestamp, event: &Event) -> String {
-        if seq <= self.task.seq() || self.over {
-            return String::new();
+    /// The first item: the task as it stands.
+    fn start(&mut self, out: &mut String) {
+        self.begun = true;
+        if matches!(self.begin, Begin::Resume(_)) {
+            self.over = self.ends(self.task.state());
+            return;
         }
-        let changes = self.task.take(seq, at, event);
-        if let Some(held) = self.held.take() {
-            let done = changes.contains(&Change::Status) && self.task.state().is_final();
-            match self.task.bare_message().filter(|_| done) {
-                Some(message) => {
-                    self.over = true;
-                    return self.frame(Some(seq), &Item::Message(message));
-                }
-                None if done => {
-                    let first = self.frame(None, &Item::Task(*held));
-                    return first + &self.changes(seq, changes);
-                }
-                None => {
-                    self.held = Some(held);
-                    return String::new();
-                }
+        if self.form == Form::Whole {
+            return self.whole_answer(out);
+        }
+        let task = self.task.task(self.history.clone(), self.most, true);
+        self.over = self.ends(task.status.state);
+        if self.bare && !self.over {
+            self.held = true;
+            return;
+        }
+        *out += &self.frame(Some(self.task.seq()), &Item::Task(task));
+    }
+
+    /// The one answer, once there is one.
+    fn whole_answer(&mut self, out: &mut String) {
+        if self.over || !self.ends(self.task.state()) {
+            return;
+        }
+        self.over = true;
+        let item = match self.task.bare_message() {
+            Some(message) => Item::Message(message),
+            None => Item::Task(self.task.task(self.history.clone(), self.most, true)),
+        };
+        *out += &self.binding.answer(write::item(&item, self.version)).to_string();
+    }
+
+    /// Takes an event in, and tells what it changes once the stream has begun.
+    fn hear(&mut self, seq: i64, at: Timestamp, event: &Event, out: &mut String) {
+        if self.over || seq <= self.task.seq() {
+            return;
+        }
+        let (Begin::After(last) | Begin::Resume(last)) = self.begin else {
+            return self.take(seq, at, event, out);
+        };
+        if !self.begun && seq > last {
+            self.start(out);
+            if self.over {
+                return;
             }
         }
-        self.changes(seq, changes)
+        self.take(seq, at, event, out);
+    }
+
+    fn take(&mut self, seq: i64, at: Timestamp, event: &Event, out: &mut String) {
+        let changes = self.task.take(seq, at, event);
+        if !self.begun {
+            let now = match (&self.begin, event) {
+                (Begin::Fresh, Event::RunCreated(_)) => true,
+                (Begin::Taking(message), Event::MessageTaken(taken)) => taken.messages.contains(message),
+                _ => false,
+            };
+            if now {
+                self.start(out);
+            }
+            return;
+        }
+        if self.form == Form::Whole {
+            return self.whole_answer(out);
+        }
+        if self.held {
+            return self.unhold(seq, out);
+        }
+        *out += &self.changes(seq, changes);
+    }
+
+    /// The end says whether the task is shown at all.
+    fn unhold(&mut self, seq: i64, out: &mut String) {
+        if !self.ends(self.task.state()) {
+            return;
+        }
+        (self.held, self.over) = (false, true);
+        let item = match self.task.bare_message() {
+            Some(message) => Item::Message(message),
+            None => Item::Task(self.task.task(self.history.clone(), self.most, true)),
+        };
+        *out += &self.frame(Some(seq), &item);
+    }
+
+    fn flow(&self) -> Flow {
+        if self.over { Flow::Over } else { Flow::On }
     }
 
     fn changes(&mut self, seq: i64, changes: Vec<Change>) -> String {
@@ -154,13 +257,18 @@ impl TaskStream {
         }
     }
 
-    /// A streamed piece. Only text is told; a step that is whole needs none.
-    pub fn delta(&mut self, delta: &Delta) -> String {
-        let Piece::TextDelta { text, .. } = &delta.piece else { return String::new() };
-        if self.over || self.held.is_some() || text.is_empty() || !visible_delta(&self.viewer, delta) {
-            return String::new();
+    /// Only text is told; a step that is whole needs none.
+    fn piece(&mut self, delta: &Delta, out: &mut String) {
+        let Piece::TextDelta { text, .. } = &delta.piece else { return };
+        if self.is_silent() || text.is_empty() || !visible_delta(self.task.viewer(), delta) {
+            return;
         }
-        self.grow(delta.step, text)
+        *out += &self.grow(delta.step, text);
+    }
+
+    /// Pieces are told in a stream that has begun.
+    fn is_silent(&self) -> bool {
+        !self.begun || self.over || self.held || self.form == Form::Whole
     }
 
     fn grow(&mut self, step: u32, more: &str) -> String {
@@ -178,27 +286,67 @@ impl TaskStream {
     }
 
     /// All pieces of a step so far, for a reader that joins in its middle.
-    pub fn so_far(&mut self, step: u32, pieces: impl IntoIterator<Item = Piece>) -> String {
-        if self.over || self.held.is_some() {
-            return String::new();
+    fn join(&mut self, step: u32, pieces: &mut dyn Iterator<Item = Piece>, out: &mut String) {
+        if self.is_silent() {
+            return;
         }
         let text: String = pieces
-            .into_iter()
             .filter_map(|piece| match piece {
                 Piece::TextDelta { text, .. } => Some(text.to_string()),
                 _ => None,
             })
             .collect();
         let sent = self.sent.get(&step).map(String::as_str).unwrap_or_default();
-        match text.strip_prefix(sent).map(str::to_owned) {
-            Some(more) if more.is_empty() => String::new(),
-            Some(more) => self.grow(step, &more),
-            None => {
-                // It is another attempt: the first piece of it replaces.
-                self.sent.insert(step, String::new());
-                self.grow(step, &text)
-            }
+        let more = text.strip_prefix(sent).map(str::to_owned).unwrap_or_else(|| {
+            // It is another attempt: the first piece of it replaces.
+            self.sent.insert(step, String::new());
+            text.clone()
+        });
+        if !more.is_empty() {
+            *out += &self.grow(step, &more);
         }
+    }
+}
+
+impl Telling for TaskStream {
+    fn event(&mut self, seq: i64, at: Timestamp, event: &Event, out: &mut String) -> Flow {
+        self.hear(seq, at, event, out);
+        self.flow()
+    }
+
+    fn delta(&mut self, delta: &Delta, out: &mut String) -> Flow {
+        self.piece(delta, out);
+        self.flow()
+    }
+
+    fn so_far(
+        &mut self,
+        step: u32,
+        _attempt: u32,
+        pieces: &mut dyn Iterator<Item = Piece>,
+        out: &mut String,
+    ) -> Flow {
+        self.join(step, pieces, out);
+        self.flow()
+    }
+
+    fn rest(&mut self, out: &mut String) -> Flow {
+        if !self.begun {
+            self.start(out);
+        }
+        self.flow()
+    }
+
+    fn keep_alive(&self) -> &'static str {
+        match self.form {
+            Form::Stream(_) => ": keep-alive\n\n",
+            // White space before a JSON text means nothing.
+            Form::Whole => "\n",
+        }
+    }
+
+    fn see_as(&mut self, viewer: Viewer) {
+        self.task.see_as(viewer);
     }
 }
 

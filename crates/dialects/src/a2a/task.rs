@@ -84,6 +84,13 @@ impl TaskSoFar {
         }
     }
 
+    pub fn viewer(&self) -> &Viewer {
+        &self.viewer
+    }
+    /// The viewer's seat has changed.
+    pub fn see_as(&mut self, viewer: Viewer) {
+        self.viewer = viewer;
+    }
     pub fn run(&self) -> &RunId {
         &self.run
     }
