@@ -27,6 +27,7 @@ mod settings;
 mod slots;
 mod starting;
 mod tally;
+mod task;
 mod tasks;
 mod turn;
 mod worker;
@@ -38,9 +39,12 @@ pub use create::{CreatedRun, check_model};
 pub use facts::{AnswerIn, Caller, ProgressIn, Progressed, Remember, ResultIn, Submitted, Worked};
 pub use live::{Answering, Connected, LiveNews, OfferedCall};
 pub use outbox::{Delivery, Retry};
+pub use live::{Connected, LiveNews, OfferedCall};
+pub use outbox::{Delivery, NOTICE_HEADER, Retry};
 pub use refused::{Refused, store_error};
 pub use runtime::Runtime;
 pub use settings::{ClientToolRules, Settings};
+pub use task::{TASK_METADATA, TaskRead, TaskReader, changed_at};
 pub use tasks::Tasks;
 pub use turn::{Cut, Following, Item, Replied, Reply, Turn, Turned};
 // What callers of this crate also need, so that they know no deeper crate.
@@ -50,6 +54,7 @@ pub use toolyard_models::{
     BadProvider, BadRegistry, ModelError, ModelRecord, Price, ProviderKind, ProviderSettings, Providers,
     Registry, Wanted,
 };
+pub use toolyard_models::tck;
 pub use toolyard_schema::{NameRule, tool_name_of};
 pub use toolyard_tools::knowledge::{Embedder, Form, text_of};
 pub use toolyard_tools::sealer::{Closed, Purpose, Sealer};

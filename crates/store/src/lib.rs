@@ -45,6 +45,7 @@ pub mod push_configs;
 pub mod runs;
 pub mod secrets;
 pub mod spaces;
+pub mod tasks;
 pub mod threads;
 pub mod tool_uses;
 pub mod usage;

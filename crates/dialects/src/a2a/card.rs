@@ -195,6 +195,25 @@ fn extend_capabilities(card: &mut Map<String, Value>, facts: &CardFacts) {
     );
 }
 
+/// What a reader of 1.0 sees of a card, in the form that is signed: without
+/// the members of 0.3, and without what says nothing.
+pub fn signed_view(facts: &CardFacts, face: Face) -> Value {
+    let mut card = common(facts);
+    extend(&mut card, part_10(facts, face == Face::Hybrid));
+    let mut card = Value::Object(card);
+    if let Some(extensions) = card["capabilities"]["extensions"].as_array_mut() {
+        for extension in extensions.iter_mut().filter_map(Value::as_object_mut) {
+            extension.retain(|name, value| name != "required" || value == true);
+        }
+    }
+    for requirement in card["securityRequirements"].as_array_mut().into_iter().flatten() {
+        for scheme in requirement["schemes"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+            *scheme = json!({});
+        }
+    }
+    card
+}
+
 /// RFC 8785 of a card without its signatures: keys in the order of their
 /// UTF-16 units, no spaces. Cards hold no fractions, so numbers are as they are.
 pub fn canonical(card: &Value) -> String {
@@ -239,9 +258,4 @@ fn write_canonical(value: &Value, out: &mut String) {
         }
         plain => out.push_str(&plain.to_string()),
     }
-}
-
-/// The header of a card's signature.
-pub fn protected_header(algorithm: &str, key_id: &str, keys_at: &str) -> String {
-    json!({ "alg": algorithm, "typ": "JOSE", "kid": key_id, "jku": keys_at }).to_string()
 }

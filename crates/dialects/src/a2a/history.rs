@@ -84,6 +84,8 @@ fn part_of(part: &words::Part, was_data: bool) -> Option<Part> {
                 metadata: None,
             })
         }
+        // The mark that a scripted agent reads is no word of the client.
+        words::Part::Data { name, .. } if name == MEMBER => None,
         words::Part::Data { name: _, value } => Some(Part::data(value.clone())),
         words::Part::Reasoning { .. }
         | words::Part::Source { .. }

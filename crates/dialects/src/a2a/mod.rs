@@ -20,6 +20,7 @@ mod push;
 mod read;
 mod rest;
 mod rpc;
+pub mod signing;
 mod stream;
 mod task;
 mod version;

@@ -67,6 +67,8 @@ pub enum Form {
     Stream(Until),
     /// One answer, when the task ends or waits for somebody.
     Whole,
+    /// The task itself, when it has ended.
+    Ended,
 }
 
 impl TaskStream {
@@ -106,7 +108,7 @@ impl TaskStream {
     }
 
     fn ends(&self, state: State) -> bool {
-        let pauses = self.form != Form::Stream(Until::End);
+        let pauses = matches!(self.form, Form::Stream(Until::Pause) | Form::Whole);
         state.is_final() || (pauses && state.is_interrupted())
     }
 
@@ -123,7 +125,7 @@ impl TaskStream {
             self.over = self.ends(self.task.state());
             return;
         }
-        if self.form == Form::Whole {
+        if self.is_whole() {
             return self.whole_answer(out);
         }
         let task = self.task.task(self.history.clone(), self.most, true);
@@ -135,17 +137,23 @@ impl TaskStream {
         *out += &self.frame(Some(self.task.seq()), &Item::Task(task));
     }
 
+    fn is_whole(&self) -> bool {
+        matches!(self.form, Form::Whole | Form::Ended)
+    }
+
     /// The one answer, once there is one.
     fn whole_answer(&mut self, out: &mut String) {
         if self.over || !self.ends(self.task.state()) {
             return;
         }
         self.over = true;
-        let item = match self.task.bare_message() {
-            Some(message) => Item::Message(message),
-            None => Item::Task(self.task.task(self.history.clone(), self.most, true)),
+        let task = self.task.task(self.history.clone(), self.most, true);
+        let value = match (self.task.bare_message(), self.form) {
+            (Some(message), Form::Whole) => write::item(&Item::Message(message), self.version),
+            (_, Form::Ended) => write::task(&task, self.version),
+            _ => write::item(&Item::Task(task), self.version),
         };
-        *out += &self.binding.answer(write::item(&item, self.version)).to_string();
+        *out += &self.binding.answer(value).to_string();
     }
 
     /// Takes an event in, and tells what it changes once the stream has begun.
@@ -178,7 +186,7 @@ impl TaskStream {
             }
             return;
         }
-        if self.form == Form::Whole {
+        if self.is_whole() {
             return self.whole_answer(out);
         }
         if self.held {
@@ -268,7 +276,7 @@ impl TaskStream {
 
     /// Pieces are told in a stream that has begun.
     fn is_silent(&self) -> bool {
-        !self.begun || self.over || self.held || self.form == Form::Whole
+        !self.begun || self.over || self.held || self.is_whole()
     }
 
     fn grow(&mut self, step: u32, more: &str) -> String {
@@ -341,7 +349,7 @@ impl Telling for TaskStream {
         match self.form {
             Form::Stream(_) => ": keep-alive\n\n",
             // White space before a JSON text means nothing.
-            Form::Whole => "\n",
+            Form::Whole | Form::Ended => "\n",
         }
     }
 

@@ -34,6 +34,10 @@ pub(crate) struct Config {
     pub(crate) auth: AuthMode,
     /// The agent that requests without one get.
     pub(crate) default_agent: String,
+    /// The address that clients use, as `https://agents.example.com`. Agent
+    /// cards name it; missing means the host that a request came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) public_url: Option<String>,
     /// Origins of web pages that may call; a port may be `*`. Missing means
     /// every local page in development and none in production.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,6 +79,7 @@ impl Default for Config {
             mode: Mode::default(),
             auth: AuthMode::default(),
             default_agent: "assistant".to_owned(),
+            public_url: None,
             allowed_origins: None,
             allow_private_network: Vec::new(),
             drain_seconds: 8,

@@ -2,6 +2,7 @@
 //! OpenAPI document and the access tests are made from it.
 
 mod ag_ui;
+mod a2a;
 mod agents;
 pub(crate) mod answer;
 mod audit;

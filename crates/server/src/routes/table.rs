@@ -9,6 +9,8 @@ use super::{
     agents, audit, chat, clients, entities, files, foreign, grants, kept, keys, logins, mcp, members,
     messages, models, ops, plugins, progress, results, runs, secrets, selection, spaces, tools, waits,
     webhooks,
+    a2a, agents, audit, clients, entities, files, grants, kept, keys, logins, mcp, members, messages, models, ops,
+    plugins, results, runs, secrets, selection, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
@@ -27,6 +29,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(kept::routes());
     table.extend(plugins::routes());
     table.extend(foreign::routes());
+    table.extend(a2a::routes());
     table
 }
 
