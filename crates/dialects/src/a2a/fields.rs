@@ -24,13 +24,14 @@ impl<'v> Fields<'v> {
             (path, name) => format!("{path}.{name}"),
         }
     }
-    /// A member. JSON `null` is absent, as the protocol's JSON form has it.
+    /// A member. JSON `null` is absent, and `task_id` is `taskId`, as the
+    /// protocol's JSON form has it.
     pub(super) fn get(&self, name: &str) -> Option<&'v Value> {
-        self.map.get(name).filter(|value| !value.is_null())
+        self.map.get(name).or_else(|| self.map.get(&snake(name))).filter(|value| !value.is_null())
     }
     /// The member is there, be it `null`.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.map.contains_key(name)
+        self.map.contains_key(name) || self.map.contains_key(&snake(name))
     }
     pub(super) fn wrong(&self, name: &str, description: impl Into<String>) -> Fault {
         Fault::field(self.at(name), description)
@@ -104,6 +105,18 @@ impl<'v> Fields<'v> {
         }
         Ok(Some(u32::try_from(number).unwrap_or(u32::MAX)))
     }
+}
+
+/// `taskId` as `task_id`.
+fn snake(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
 }
 
 /// A number such as `3.0`, as some clients write 3.

@@ -40,7 +40,7 @@ pub(super) fn message(fields: &Fields<'_>, version: Version, how: Strictness) ->
     let parts = list
         .iter()
         .enumerate()
-        .map(|(i, value)| part(&Fields::of(&fields.at(&format!("parts[{i}]")), value)?, version))
+        .map(|(i, value)| part(&Fields::of(&fields.at(&format!("parts[{i}]")), value)?, version, how))
         .collect::<Result<_, Fault>>()?;
     Ok(Message {
         id,
@@ -54,10 +54,10 @@ pub(super) fn message(fields: &Fields<'_>, version: Version, how: Strictness) ->
     })
 }
 
-fn part(fields: &Fields<'_>, version: Version) -> Result<Part, Fault> {
+fn part(fields: &Fields<'_>, version: Version, how: Strictness) -> Result<Part, Fault> {
     match version {
         Version::V10 => part_10(fields),
-        Version::V03 => part_03(fields),
+        Version::V03 => part_03(fields, how),
     }
 }
 
@@ -81,10 +81,10 @@ fn part_10(fields: &Fields<'_>) -> Result<Part, Fault> {
     })
 }
 
-fn part_03(fields: &Fields<'_>) -> Result<Part, Fault> {
+fn part_03(fields: &Fields<'_>, how: Strictness) -> Result<Part, Fault> {
     let mut metadata = fields.map("metadata")?;
     let kind = match fields.text("kind")? {
-        None if fields.get("text").is_some() => "text",
+        None if how == Strictness::Literal && fields.get("text").is_some() => "text",
         None => return Err(fields.wrong("kind", "is required")),
         Some(kind) => kind,
     };

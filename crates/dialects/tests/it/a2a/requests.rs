@@ -105,6 +105,10 @@ fn what_is_wrong_has_its_code() {
     assert_eq!(code(rpc("ListTasks", json!({ "pageSize": 0 }))), -32602);
     assert_eq!(code(rpc("ListTasks", json!({ "pageSize": 101 }))), -32602);
     assert_eq!(code(rpc("GetTask", json!({ "id": "not an id" }))), -32001);
+    // The protocol's JSON form knows both spellings of a field.
+    assert_eq!(code(rpc("GetTask", json!({ "id": "run_1", "history_length": -1 }))), -32602);
+    let kindless = json!({ "message": { "messageId": "m", "role": "user", "parts": [{ "text": "a" }] } });
+    assert_eq!(code(rpc("message/send", kindless)), -32602);
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use toolyard_dialects::a2a::{Binding, State, TaskSoFar, TaskStream, Taste, Until, Version, write};
+use toolyard_dialects::a2a::{
+    Begin, Binding, Form, State, Taste, TaskSoFar, TaskStream, Until, Version, write,
+};
+use toolyard_dialects::telling::{Flow, Telling};
 use toolyard_protocol::delta::{Delta, Piece};
 use toolyard_protocol::event::*;
 use toolyard_protocol::message::Part;
@@ -121,27 +124,26 @@ fn story() -> Vec<Told> {
 fn stream(version: Version, taste: Taste, until: Until, viewer: &Viewer) -> TaskStream {
     let context = "ctx-1".to_owned();
     let files = "https://gw/api/files/".to_owned();
-    let mut task = TaskSoFar::new(samples::run(), context, files, viewer.clone(), taste);
-    task.take(1, samples::at(), &created());
+    let task = TaskSoFar::new(samples::run(), context, files, viewer.clone(), taste);
     let binding = if version == Version::V10 { Binding::Rest } else { Binding::JsonRpc(json!(1)) };
-    TaskStream::new(task, viewer.clone(), version, binding, until)
+    TaskStream::new(task, version, binding, Form::Stream(until), Begin::Fresh)
 }
 
 fn tell(mut stream: TaskStream, told: Vec<Told>) -> String {
-    let snapshot = stream.task().task(vec![], None, true);
-    let mut out = stream.snapshot(snapshot);
+    let mut out = String::new();
     let mut seq = 1;
+    let mut flow = stream.event(seq, samples::at(), &created(), &mut out);
     for told in told {
-        match told {
-            Told::Log(event) => {
-                seq += 1;
-                out += &stream.event(seq, samples::at(), &event);
-            }
-            Told::Piece(delta) => out += &stream.delta(&delta),
-        }
-        if stream.is_over() {
+        if flow == Flow::Over {
             break;
         }
+        flow = match told {
+            Told::Log(event) => {
+                seq += 1;
+                stream.event(seq, samples::at(), &event, &mut out)
+            }
+            Told::Piece(delta) => stream.delta(&delta, &mut out),
+        };
     }
     out
 }
@@ -259,6 +261,59 @@ fn a_snapshot_says_what_the_stream_said() {
             serde_json::to_string_pretty(&shown).unwrap()
         );
     }
+}
+
+/// The log of the story, as a reader gets it who comes later.
+fn replay(mut stream: TaskStream) -> (String, Flow) {
+    let mut out = String::new();
+    let mut flow = stream.event(1, samples::at(), &created(), &mut out);
+    let log = story().into_iter().filter_map(|told| match told {
+        Told::Log(event) => Some(event),
+        Told::Piece(_) => None,
+    });
+    // Up to the first pause: the run waits.
+    for (seq, event) in (2..).zip(log.take(5)) {
+        flow = stream.event(seq, samples::at(), &event, &mut out);
+    }
+    if flow == Flow::On {
+        flow = stream.rest(&mut out);
+    }
+    (out, flow)
+}
+
+fn late(form: Form, begin: Begin) -> (String, Flow) {
+    let task = TaskSoFar::new(samples::run(), "ctx-1".into(), String::new(), Viewer::secret(), AWARE);
+    replay(TaskStream::new(task, Version::V10, Binding::Rest, form, begin))
+}
+
+#[test]
+fn who_subscribes_to_a_paused_task_gets_it_and_waits() {
+    let (out, flow) = late(Form::Stream(Until::End), Begin::Now);
+    let all = frames(&out);
+    assert_eq!((all.len(), flow), (1, Flow::On), "{out}");
+    assert_eq!(all[0]["task"]["status"]["state"], "TASK_STATE_INPUT_REQUIRED");
+    assert!(out.starts_with("id: 6\n"), "{out}");
+}
+
+#[test]
+fn who_comes_back_with_an_id_gets_only_what_follows() {
+    let (out, flow) = late(Form::Stream(Until::End), Begin::Resume(3));
+    assert_eq!(flow, Flow::On);
+    let states: Vec<_> = frames(&out).iter().map(|f| f["statusUpdate"]["status"]["state"].clone()).collect();
+    assert_eq!(states, ["TASK_STATE_INPUT_REQUIRED"], "{out}");
+    let (out, _) = late(Form::Stream(Until::End), Begin::Resume(6));
+    assert_eq!(out, "");
+}
+
+#[test]
+fn a_whole_answer_comes_once_at_the_pause() {
+    let (out, flow) = late(Form::Whole, Begin::Fresh);
+    let task: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(task["task"]["status"]["state"], "TASK_STATE_INPUT_REQUIRED");
+    assert_eq!(flow, Flow::Over);
+    // A cancel is answered at the end only.
+    let (out, flow) = late(Form::Ended, Begin::Now);
+    assert_eq!((out.as_str(), flow), ("", Flow::On));
 }
 
 #[test]

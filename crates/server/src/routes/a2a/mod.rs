@@ -88,10 +88,20 @@ async fn answer(call: Call, verb: &'static str) -> Result<Response, Refusal> {
         Err(refused) => return Ok(reply::refused(&call, &refused)),
     };
     let asked = Asked::new(&call, &request);
+    let streams = match &request.command {
+        Command::Send(send) => send.stream,
+        Command::Subscribe { .. } => true,
+        _ => false,
+    };
     let (binding, version) = (request.binding.clone(), request.version);
     match perform(call, place, request, &asked).await {
         Ok(response) => Ok(response),
-        Err(fault) => Ok(asked.refuse(&Refused { binding, version, fault })),
+        Err(fault) => {
+            let refused = Refused { binding, version, fault };
+            // Clients of 0.3 that asked for a stream read nothing else.
+            let framed = streams && version == Version::V03 && asked.wants_stream;
+            Ok(if framed { asked.refuse_framed(&refused) } else { asked.refuse(&refused) })
+        }
     }
 }
 

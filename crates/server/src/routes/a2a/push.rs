@@ -114,8 +114,11 @@ pub(super) async fn get(
     asked: &Asked,
 ) -> Result<Response, Fault> {
     tasks::find(&call, &place, &task).await?;
-    let wanted = |row: &Row| config.as_ref().is_none_or(|id| row.id == *id);
-    let row = rows(&call, &task).await?.into_iter().find(wanted);
+    let mut rows = rows(&call, &task).await?;
+    // In 0.3 a task has one address, whatever its clients call it.
+    let only = asked.version == Version::V03 && rows.len() == 1;
+    rows.retain(|row| only || config.as_ref().is_none_or(|id| row.id == *id));
+    let row = rows.into_iter().next();
     let missing = || Fault::new(a2a::FaultKind::TaskNotFound, "This task has no such address");
     let config = open(&call, row.ok_or_else(missing)?)?;
     Ok(asked.answer(a2a::push_config(&task, &config, asked.version)))

@@ -4,7 +4,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
 use serde_json::Value;
-use toolyard_dialects::a2a::{Binding, CLIENT_TOOLS, Refused, Request, Taste, Version};
+use toolyard_dialects::a2a::{Binding, CLIENT_TOOLS, Refused, Request, Taste, Version, sse};
 
 use crate::routes::answer;
 use crate::routes::call::Call;
@@ -94,6 +94,12 @@ impl Asked {
 
     pub(super) fn refuse(&self, refused: &Refused) -> Response {
         self.dress(refusal(refused))
+    }
+
+    /// The same as the one event of a stream.
+    pub(super) fn refuse_framed(&self, refused: &Refused) -> Response {
+        let value = refused.binding.refusal(&refused.fault, refused.version);
+        self.dress_stream(answer::text(200, sse(None, &value)))
     }
 
     /// The head that clients look for.
