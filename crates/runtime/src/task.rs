@@ -1,7 +1,7 @@
 //! A run as an A2A task: read from the log, for one viewer.
 
 use serde_json::Value;
-use toolyard_dialects::a2a::{Message, Taste, TaskSoFar, history_message};
+use toolyard_dialects::a2a::{Message, TaskSoFar, Taste, history_message};
 use toolyard_protocol::event::Event;
 use toolyard_protocol::{EntityId, RunId, SpaceId, TenantId, Timestamp, Viewer, limits};
 use toolyard_store::runs::RunRow;

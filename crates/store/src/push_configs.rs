@@ -26,10 +26,7 @@ pub struct PushConfig {
 
 macro_rules! select {
     ($rest:literal) => {
-        concat!(
-            "SELECT run, id, url, version, owner, sealed, key_id, created_at FROM push_configs ",
-            $rest
-        )
+        concat!("SELECT run, id, url, version, owner, sealed, key_id, created_at FROM push_configs ", $rest)
     };
 }
 
@@ -83,12 +80,7 @@ pub async fn list(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<Vec
 }
 
 /// Forgets an address. What still waits for it is dropped by the delivery.
-pub async fn delete(
-    tx: &mut Tx<'_>,
-    tenant: &TenantId,
-    run: &RunId,
-    id: &str,
-) -> Result<bool, StoreError> {
+pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId, id: &str) -> Result<bool, StoreError> {
     let key = args![tenant.as_str(), run.as_str(), id];
     Ok(tx.exec("DELETE FROM push_configs WHERE tenant = $1 AND run = $2 AND id = $3", key).await? > 0)
 }

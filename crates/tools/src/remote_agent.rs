@@ -149,14 +149,17 @@ async fn fetch_card(door: &Door, card: &Target, headers: &[Header]) -> Result<Pe
     if !(200..300).contains(&whole.status) {
         return Err(no_card(format!("it answered {}", whole.status)));
     }
-    let card: Value = serde_json::from_slice(&whole.body).map_err(|_| no_card("it is not JSON".to_owned()))?;
+    let card: Value =
+        serde_json::from_slice(&whole.body).map_err(|_| no_card("it is not JSON".to_owned()))?;
     Peer::of_card(&card).map_err(no_card)
 }
 
 /// What the far agent is told: the prompt, or all arguments.
 fn prompt_of(args: &Value) -> Value {
     match args.as_object() {
-        Some(map) if map.len() == 1 && map.get("prompt").is_some_and(Value::is_string) => map["prompt"].clone(),
+        Some(map) if map.len() == 1 && map.get("prompt").is_some_and(Value::is_string) => {
+            map["prompt"].clone()
+        }
         _ => args.clone(),
     }
 }

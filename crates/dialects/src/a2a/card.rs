@@ -200,18 +200,29 @@ fn extend_capabilities(card: &mut Map<String, Value>, facts: &CardFacts) {
 pub fn signed_view(facts: &CardFacts, face: Face) -> Value {
     let mut card = common(facts);
     extend(&mut card, part_10(facts, face == Face::Hybrid));
-    let mut card = Value::Object(card);
-    if let Some(extensions) = card["capabilities"]["extensions"].as_array_mut() {
-        for extension in extensions.iter_mut().filter_map(Value::as_object_mut) {
-            extension.retain(|name, value| name != "required" || value == true);
+    without_nothing(Value::Object(card)).unwrap_or_default()
+}
+
+/// A value without members and items that say nothing, as readers drop them
+/// before they check a signature. `required: false` says nothing either.
+fn without_nothing(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(map) => {
+            let said = |(name, value): (String, Value)| {
+                let silent = name == "required" && value == false;
+                without_nothing(value).filter(|_| !silent).map(|value| (name, value))
+            };
+            let map: Map<String, Value> = map.into_iter().filter_map(said).collect();
+            (!map.is_empty()).then_some(Value::Object(map))
         }
-    }
-    for requirement in card["securityRequirements"].as_array_mut().into_iter().flatten() {
-        for scheme in requirement["schemes"].as_object_mut().into_iter().flat_map(Map::values_mut) {
-            *scheme = json!({});
+        Value::Array(list) => {
+            let list: Vec<Value> = list.into_iter().filter_map(without_nothing).collect();
+            (!list.is_empty()).then_some(Value::Array(list))
         }
+        Value::String(text) => (!text.is_empty()).then_some(Value::String(text)),
+        Value::Null => None,
+        plain => Some(plain),
     }
-    card
 }
 
 /// RFC 8785 of a card without its signatures: keys in the order of their

@@ -77,10 +77,9 @@ pub(super) async fn deliver(
         Ok(answer) if answer.status == 410 => {
             Went::Dropped { why: Some("it answered 410: gone for good".to_owned()) }
         }
-        Ok(answer) => Went::Failed {
-            status: Some(answer.status.into()),
-            why: format!("it answered {}", answer.status),
-        },
+        Ok(answer) => {
+            Went::Failed { status: Some(answer.status.into()), why: format!("it answered {}", answer.status) }
+        }
     }
 }
 

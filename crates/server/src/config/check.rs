@@ -74,15 +74,6 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         check_public_url(url)?;
     }
     AgentName::parse(&config.default_agent).map_err(|e| bad("default_agent", e.to_string()))?;
-    if let Some(url) = &config.public_url {
-        let fine = crate::http::origin::Pattern::parse(url).is_some() && !url.contains('*');
-        if !fine {
-            return Err(bad(
-                "public_url",
-                format!("{url:?} is not an address such as https://agents.example.com"),
-            ));
-        }
-    }
     let own = &config.limits;
     for (key, value) in [
         ("limits.body_bytes", own.body_bytes),

@@ -22,7 +22,6 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_MODE", &["mode"], Form::Text),
     ("TOOLYARD_AUTH", &["auth"], Form::Text),
     ("TOOLYARD_DEFAULT_AGENT", &["default_agent"], Form::Text),
-    ("TOOLYARD_PUBLIC_URL", &["public_url"], Form::Text),
     ("TOOLYARD_ALLOWED_ORIGINS", &["allowed_origins"], Form::List),
     ("TOOLYARD_DRAIN_SECONDS", &["drain_seconds"], Form::Number),
     ("TOOLYARD_MCP_SERVERS_FILE", &["mcp_servers_file"], Form::Text),

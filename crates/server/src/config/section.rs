@@ -20,7 +20,8 @@ pub(crate) struct Config {
     #[schemars(with = "String")]
     pub(crate) listen: SocketAddr,
     /// The address that people's browsers know the gateway by, as
-    /// `https://gateway.example`. Logins at MCP servers come back to it.
+    /// `https://gateway.example`. Logins at MCP servers come back to it, and
+    /// agent cards name it (without it, the host that a request came to).
     /// Missing means `http://` and the address that it listens on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) public_url: Option<String>,
@@ -34,10 +35,6 @@ pub(crate) struct Config {
     pub(crate) auth: AuthMode,
     /// The agent that requests without one get.
     pub(crate) default_agent: String,
-    /// The address that clients use, as `https://agents.example.com`. Agent
-    /// cards name it; missing means the host that a request came to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) public_url: Option<String>,
     /// Origins of web pages that may call; a port may be `*`. Missing means
     /// every local page in development and none in production.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +76,6 @@ impl Default for Config {
             mode: Mode::default(),
             auth: AuthMode::default(),
             default_agent: "assistant".to_owned(),
-            public_url: None,
             allowed_origins: None,
             allow_private_network: Vec::new(),
             drain_seconds: 8,

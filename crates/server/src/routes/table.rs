@@ -11,6 +11,8 @@ use super::{
     webhooks,
     a2a, agents, audit, clients, entities, files, grants, kept, keys, logins, mcp, members, messages, models, ops,
     plugins, results, runs, secrets, selection, spaces, waits, webhooks,
+    a2a, agents, audit, clients, entities, files, grants, kept, keys, logins, mcp, members, messages, models,
+    ops, plugins, results, runs, secrets, selection, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.

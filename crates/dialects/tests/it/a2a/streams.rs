@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use toolyard_dialects::a2a::{
-    Begin, Binding, Form, State, Taste, TaskSoFar, TaskStream, Until, Version, write,
+    Begin, Binding, Form, State, TaskSoFar, TaskStream, Taste, Until, Version, write,
 };
 use toolyard_dialects::telling::{Flow, Telling};
 use toolyard_protocol::delta::{Delta, Piece};

@@ -6,7 +6,6 @@
 //! the HTTP+JSON binding, as clients differ in what they append.
 
 mod cards;
-mod offer;
 mod place;
 mod push;
 mod reply;

@@ -50,7 +50,7 @@ fn media(call: &Call, binding: &Binding) -> &'static str {
 /// `scheme://host` of this gateway: configured, or as the request named it.
 pub(super) fn base(call: &Call) -> String {
     if let Some(url) = &call.app.config.public_url {
-        return url.clone();
+        return url.trim_end_matches('/').to_owned();
     }
     let host = header(&call.headers, "host");
     let host = if host.is_empty() { call.app.config.listen.to_string() } else { host.to_owned() };

@@ -7,7 +7,7 @@
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use serde_json::json;
+use serde_json::{Value, json};
 use toolyard_dialects::a2a::{
     self, Answer, Asked as Wanted, Begin, Content, Fault, FaultKind, Form, Offer, Send, TaskStream, Taste,
     Until, Version,
@@ -15,11 +15,10 @@ use toolyard_dialects::a2a::{
 use toolyard_dialects::telling::Start;
 use toolyard_protocol::message::{Part, Speaker};
 use toolyard_protocol::principal::Actor;
-use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{ApiError, FileId, Hash, MessageId, RunId, Viewer, WaitId, limits};
 use toolyard_runtime::{
-    Answer as Given, AnswerIn, Caller, Item, Remember, ResultIn, TASK_METADATA, TaskRead, TaskReader, Turn,
-    tck,
+    Answer as Given, AnswerIn, BroughtTools, Caller, Item, NameRule, Remember, ResultIn, TASK_METADATA,
+    TaskRead, TaskReader, Turn, tck,
 };
 use toolyard_store::blobs::{self, FileRow};
 use toolyard_store::runs::RunRow;
@@ -27,7 +26,7 @@ use toolyard_store::{StoreError, waits};
 
 use super::place::Place;
 use super::reply::Asked;
-use super::{offer, push, tasks};
+use super::{push, tasks};
 use crate::http::Refusal;
 use crate::routes::call::Call;
 use crate::sse;
@@ -46,7 +45,7 @@ pub(super) async fn send(call: Call, place: Place, send: Send, asked: &Asked) ->
         None => None,
     };
     let tools = match send.offer.as_ref().and_then(|offer| offer.tools.as_ref()) {
-        Some(given) => Some(offer::tools(given, call.principal.kind)?),
+        Some(given) => Some(accept(&call, given)?),
         None => None,
     };
     if let Some(config) = &send.push {
@@ -105,6 +104,12 @@ pub(super) async fn resume(
     let read = read(&call, &reached, &asked).await?;
     let task = read.task.task(read.history, None, true);
     Ok(asked.answer(a2a::write::task(&task, asked.version)))
+}
+
+/// The tools that a client offers, checked before anything is stored.
+fn accept(call: &Call, given: &[Value]) -> Result<BroughtTools, Fault> {
+    let accepted = call.app.runtime.accept_client_tools(&call.principal, NameRule::Config, given);
+    accepted.map_err(|error| Fault::field("tools", error.message))
 }
 
 fn taste_of(asked: &Asked, offer: Option<&Offer>) -> Taste {
@@ -224,7 +229,7 @@ async fn speak(
     call: &Call,
     place: &Place,
     send: &Send,
-    (thread, parts, tools): (String, Vec<Part>, Option<Vec<ToolSpec>>),
+    (thread, parts, tools): (String, Vec<Part>, Option<BroughtTools>),
     taste: Taste,
 ) -> Result<Reached, Fault> {
     let runtime = &call.app.runtime;
