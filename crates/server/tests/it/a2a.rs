@@ -228,6 +228,16 @@ async fn a_task_of_somebody_else_is_not_there() {
     gateway.post("/api/agents", json!({ "config": agent("other") })).await;
     let elsewhere = gateway.user("ann", Method::POST, "/a2a/other");
     assert_eq!(code(rpc(elsewhere, "GetTask", json!({ "id": id }))).await, -32001);
+    // Another tenant has no such agent, and with one of that name no such task.
+    let key = gateway.post("/api/keys", json!({ "tenant": "acme", "kind": "secret" })).await;
+    let key = key["key"].as_str().unwrap().to_owned();
+    let theirs = |method, path: &str| gateway.bare(method, path).header("x-secret-key", &key);
+    fine(theirs(Method::POST, "/api/agents").json(&json!({ "config": agent("assistant") }))).await;
+    let read = rpc(theirs(Method::POST, "/a2a/assistant"), "GetTask", json!({ "id": id }));
+    assert_eq!(code(read).await, -32001);
+    let path = format!("/a2a/assistant/tasks/{}", id.as_str().unwrap());
+    let (status, _) = ask(theirs(Method::GET, &path).header("a2a-version", "1.0")).await;
+    assert_eq!(status.as_u16(), 404);
     // Without a key nothing is told, but the card.
     let (status, _) =
         ask(rpc(gateway.bare(Method::POST, "/a2a/assistant"), "GetTask", json!({ "id": id }))).await;
