@@ -5,11 +5,11 @@
 //! [`toolyard_protocol::visible`], and every function here asks it. A dialect
 //! that streams a run implements [`telling::Telling`].
 
+pub mod a2a;
 pub mod ag_ui;
 pub mod ai_sdk;
 pub mod data_stream_v1;
 pub mod history;
-pub mod a2a;
 pub mod native;
 pub mod openai;
 pub mod telling;

@@ -38,8 +38,6 @@ pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Resp
 pub use create::{CreatedRun, check_model};
 pub use facts::{AnswerIn, Caller, ProgressIn, Progressed, Remember, ResultIn, Submitted, Worked};
 pub use live::{Answering, Connected, LiveNews, OfferedCall};
-pub use outbox::{Delivery, Retry};
-pub use live::{Connected, LiveNews, OfferedCall};
 pub use outbox::{Delivery, NOTICE_HEADER, Retry};
 pub use refused::{Refused, store_error};
 pub use runtime::Runtime;

@@ -6,13 +6,9 @@ use toolyard_dialects::native::socket;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, chat, clients, entities, files, foreign, grants, kept, keys, logins, mcp, members,
+    a2a, agents, audit, chat, clients, entities, files, foreign, grants, kept, keys, logins, mcp, members,
     messages, models, ops, plugins, progress, results, runs, secrets, selection, spaces, tools, waits,
     webhooks,
-    a2a, agents, audit, clients, entities, files, grants, kept, keys, logins, mcp, members, messages, models, ops,
-    plugins, results, runs, secrets, selection, spaces, waits, webhooks,
-    a2a, agents, audit, clients, entities, files, grants, kept, keys, logins, mcp, members, messages, models,
-    ops, plugins, results, runs, secrets, selection, spaces, waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.
