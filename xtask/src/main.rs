@@ -1,7 +1,8 @@
 //! The project's own chores: `tidy` checks the walls between the rooms, `codegen`
 //! writes the generated files. Nothing here is part of the product, and nothing
-//! here touches the network.
+//! here touches the network, except that `a2a-kit` talks to this machine.
 
+mod a2a_kit;
 mod codegen;
 mod graph;
 mod tidy;
@@ -28,11 +29,21 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Run the public compatibility kit of A2A against a gateway.
+    A2aKit {
+        /// A checkout of the kit, on the branch of the version to judge.
+        #[arg(long)]
+        dir: std::path::PathBuf,
+        /// A Python that has the kit's dependencies.
+        #[arg(long, default_value = "python3")]
+        python: String,
+    },
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.chore {
+        Chore::A2aKit { dir, python } => a2a_kit::run(&dir, &python),
         Chore::Tidy => tidy::run().map_err(|error| error.to_string()),
         Chore::Codegen { check: false } => codegen::write().map_err(|error| error.to_string()),
         Chore::Codegen { check: true } => codegen::check().map_err(|error| error.to_string()),

@@ -5,6 +5,7 @@
 //! [`toolyard_protocol::visible`], and every function here asks it. A dialect
 //! that streams a run implements [`telling::Telling`].
 
+pub mod a2a;
 pub mod ag_ui;
 pub mod ai_sdk;
 pub mod data_stream_v1;

@@ -153,7 +153,7 @@ pub fn decide(
 /// Tools whose effect is neither the gateway's own nor a client's own.
 fn reaches_outside(spec: &ToolSpec) -> bool {
     let by_execution = match &spec.execution {
-        Execution::Request(_) | Execution::Mcp(_) | Execution::Plugin(_) => true,
+        Execution::Request(_) | Execution::Mcp(_) | Execution::Plugin(_) | Execution::RemoteAgent(_) => true,
         // A configuration with a URL names an agent somewhere else.
         Execution::AiAgent(agent) => agent.agent_config.get("url").is_some(),
         Execution::Basic(_)

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use toolyard_protocol::message::Part;
 use toolyard_protocol::run::{FinishReason, Usage};
 
 /// One piece of a reply. `index` numbers the calls of one reply from 0 in
@@ -53,6 +54,10 @@ pub enum Chunk {
     /// wants it back at this place.
     Opaque {
         value: Value,
+    },
+    /// A part that comes whole and is neither text nor thought: a file, data.
+    Part {
+        part: Part,
     },
     /// Vendor facts about the reply, at most once, shortly before the end.
     Metadata {

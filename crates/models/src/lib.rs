@@ -38,6 +38,7 @@ pub mod scripted;
 mod skills;
 mod speakers;
 mod sse;
+pub mod tck;
 pub mod wire;
 
 pub use call_error::CallError;

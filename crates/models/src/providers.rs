@@ -124,6 +124,11 @@ impl Providers {
         self.by_name.insert(name.to_owned(), model);
     }
 
+    /// Adds one that no list names.
+    pub fn insert_unlisted(&mut self, name: &str, model: Arc<dyn Model>) {
+        self.by_wire.insert(name.to_owned(), model);
+    }
+
     pub fn get(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         self.by_name.get(name).or_else(|| self.by_wire.get(name)).cloned().ok_or_else(|| {
             ModelError::UnknownProvider {

@@ -156,13 +156,14 @@ impl ToolSpec {
             Execution::Request(_)
             | Execution::ImageGenerator(_)
             | Execution::Recorder(_)
-            | Execution::Mcp(_) => self.idempotent,
+            | Execution::Mcp(_)
+            | Execution::RemoteAgent(_) => self.idempotent,
         }
     }
     /// Results come from outside the gateway's own trust.
     pub fn taints(&self) -> bool {
         let foreign = match &self.execution {
-            Execution::Request(_) | Execution::Mcp(_) => true,
+            Execution::Request(_) | Execution::Mcp(_) | Execution::RemoteAgent(_) => true,
             Execution::Plugin(call) => call.fetches,
             // Documents are written by whoever wrote them.
             Execution::Prebuilt(prebuilt) => {

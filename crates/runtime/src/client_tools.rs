@@ -55,6 +55,17 @@ impl Runtime {
         Ok(BroughtTools { tools, warnings })
     }
 
+    /// The tools that a request brought to an earlier run, under the names that
+    /// it gave them.
+    pub(crate) fn brought_before(&self, set: &Toolset) -> BroughtTools {
+        let again = |spec: &ToolSpec| {
+            let name = spec.brought.clone()?;
+            let schema = self.schemas.compile(&spec.input_schema, &Limits::request()).ok()?;
+            Some((ToolSpec { name, ..spec.clone() }, schema))
+        };
+        BroughtTools { tools: set.0.iter().filter_map(again).collect(), warnings: Vec::new() }
+    }
+
     /// The agent's tools and those of a request, ready for a run. The run's
     /// toolset is stored by its hash.
     pub fn join_client_tools(

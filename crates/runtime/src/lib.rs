@@ -28,6 +28,7 @@ mod settings;
 mod slots;
 mod starting;
 mod tally;
+mod task;
 mod tasks;
 mod turn;
 mod worker;
@@ -39,15 +40,17 @@ pub use command::{CreateRun, Disposition, Fresh, Once, PostMessage, Posted, Resp
 pub use create::{CreatedRun, check_model};
 pub use facts::{AnswerIn, Caller, ProgressIn, Progressed, Remember, ResultIn, Submitted, Worked};
 pub use live::{Answering, Connected, LiveNews, OfferedCall};
-pub use outbox::{Delivery, Retry};
+pub use outbox::{Delivery, NOTICE_HEADER, Retry};
 pub use refused::{Refused, store_error};
 pub use runtime::Runtime;
 pub use settings::{ClientToolRules, Settings};
+pub use task::{TASK_METADATA, TaskRead, TaskReader, changed_at};
 pub use tasks::Tasks;
 pub use turn::{Cut, Following, Item, Replied, Reply, Turn, Turned};
 // What callers of this crate also need, so that they know no deeper crate.
 pub use toolyard_engine::facts::Answer;
 pub use toolyard_engine::permission::{Grant, GrantEffect, GrantScope, key_of};
+pub use toolyard_models::tck;
 pub use toolyard_models::{
     BadProvider, BadRegistry, ModelError, ModelRecord, Price, ProviderKind, ProviderSettings, Providers,
     Registry, Wanted,

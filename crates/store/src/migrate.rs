@@ -17,6 +17,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0007_live.sql"),
     include_str!("migrations/0008_logins.sql"),
     include_str!("migrations/0009_plugins.sql"),
+    include_str!("migrations/0010_push.sql"),
 ];
 
 /// The schema version of this release.

@@ -20,6 +20,7 @@ mod plugin;
 pub mod prebuilt;
 #[cfg(feature = "failpoints")]
 mod recorder;
+pub mod remote_agent;
 pub mod request;
 pub mod sealer;
 pub mod secrets;
@@ -110,6 +111,7 @@ pub fn available(execution: &Execution) -> Result<(), String> {
         },
         Execution::ImageGenerator(image) => image::check(image),
         Execution::Request(request) => request::check(request),
+        Execution::RemoteAgent(far) => remote_agent::check(far),
     }
 }
 
@@ -129,6 +131,10 @@ pub fn complete(spec: &mut ToolSpec, has_schema: bool) {
     // The time of a request is the time of its tool.
     if let Execution::Request(request) = &spec.execution {
         spec.timeout_ms = spec.timeout_ms.or(request.timeout);
+    }
+    if let Execution::RemoteAgent(far) = &spec.execution {
+        let own = far.timeout.unwrap_or(remote_agent::DEFAULT_MS);
+        spec.timeout_ms = Some(spec.timeout_ms.unwrap_or(own));
     }
 }
 
@@ -201,6 +207,13 @@ impl Toolbox {
             Execution::Recorder(_) => Err(unavailable(spec, context)),
             Execution::Request(request) => match &self.requests {
                 Some(with) => request::execute(request, args, context, &with.door, &with.secrets).await,
+                None => Err(unavailable(spec, context)),
+            },
+            Execution::RemoteAgent(far) => match &self.requests {
+                Some(with) => {
+                    let out = remote_agent::Way { door: &with.door, secrets: &with.secrets };
+                    remote_agent::execute(far, spec, args, context, out, resumed).await
+                }
                 None => Err(unavailable(spec, context)),
             },
             Execution::Prebuilt(prebuilt) => {

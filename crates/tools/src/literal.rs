@@ -27,6 +27,9 @@ pub fn in_tool(spec: &ToolSpec) -> Option<String> {
             let literal = image.api_key.as_deref().is_some_and(is_literal);
             literal.then(|| "execution.apiKey".to_owned())
         }
+        Execution::RemoteAgent(far) => {
+            in_map(&far.headers, "execution.headers").or_else(|| in_url(&far.card))
+        }
         Execution::Basic(_)
         | Execution::AiAgent(_)
         | Execution::Waiting(_)

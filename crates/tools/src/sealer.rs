@@ -5,9 +5,11 @@
 use std::fmt;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use secrecy::{ExposeSecret, SecretString};
+use toolyard_dialects::a2a::signing::Signer;
 use toolyard_protocol::{Hash, TenantId};
 use toolyard_store::secrets::Sealed;
 
@@ -23,6 +25,8 @@ pub enum Purpose {
     Secret,
     /// The signing key of a webhook.
     Webhook,
+    /// What goes along with a push notification.
+    Push,
     /// A token that a foreign server gave for a user.
     Token,
     /// The private key of a curator.
@@ -34,6 +38,7 @@ impl Purpose {
         match self {
             Self::Secret => "secret",
             Self::Webhook => "webhook",
+            Self::Push => "push",
             Self::Token => "token",
             Self::Curator => "curator",
         }
@@ -52,6 +57,7 @@ pub enum Closed {
 pub struct Sealer {
     key: RandomizedNonceKey,
     key_id: String,
+    signer: Signer,
 }
 
 impl fmt::Debug for Sealer {
@@ -67,12 +73,22 @@ impl Sealer {
             .ok_or("must be 32 random bytes as base64 or hexadecimal text")?;
         let key = RandomizedNonceKey::new(&AES_256_GCM, &bytes).map_err(|_| "cannot be used")?;
         let id = Hash::of(&[b"toolyard-master-key\0".as_slice(), &bytes].concat());
-        Ok(Self { key, key_id: id.as_str().chars().rev().take(12).collect() })
+        // A key of its own for signatures, the same on every node of a gateway.
+        let root = hmac::Key::new(hmac::HMAC_SHA256, &bytes);
+        let seed = hmac::sign(&root, b"toolyard-signing-key-v1");
+        let seed = seed.as_ref().try_into().map_err(|_| "cannot be used")?;
+        let signer = Signer::from_seed(seed).ok_or("cannot be used")?;
+        Ok(Self { key, key_id: id.as_str().chars().rev().take(12).collect(), signer })
     }
 
     /// Names the master key without telling it.
     pub fn key_id(&self) -> &str {
         &self.key_id
+    }
+
+    /// Signs agent cards and notifications.
+    pub fn signer(&self) -> &Signer {
+        &self.signer
     }
 
     /// Closes a value for one place.

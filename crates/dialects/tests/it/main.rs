@@ -1,6 +1,7 @@
 //! Transcripts of the dialects, and what they must never say.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod a2a;
 mod ag_ui;
 mod ag_ui_client;
 mod ag_ui_wire;

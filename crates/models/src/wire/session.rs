@@ -100,6 +100,7 @@ impl<D: Decode> Session<D> {
                 | Chunk::ToolInputDelta { .. }
                 | Chunk::Source { .. }
                 | Chunk::Opaque { .. }
+                | Chunk::Part { .. }
                 | Chunk::Metadata { .. }
                 | Chunk::Usage { .. }
                 | Chunk::Finish { .. } => {}

@@ -19,6 +19,7 @@ pub enum Execution {
     Recorder(Recorder),
     Mcp(McpCall),
     Plugin(PluginCall),
+    RemoteAgent(RemoteAgent),
 }
 
 impl Execution {
@@ -35,6 +36,7 @@ impl Execution {
             Self::Recorder(_) => "recorder",
             Self::Mcp(_) => "mcp",
             Self::Plugin(_) => "plugin",
+            Self::RemoteAgent(_) => "remote-agent",
         }
     }
 }
@@ -188,6 +190,22 @@ impl Channel {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Recorder {
     pub file: String,
+}
+
+/// An agent elsewhere that speaks A2A, by the address of its card.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[ts(optional_fields)]
+pub struct RemoteAgent {
+    /// Where the agent card is, or the address below which it is well known.
+    pub card: String,
+    /// Sent to the agent, and to no other host than the card's.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub headers: Map<String, Value>,
+    /// Milliseconds for the whole call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "number", optional)]
+    pub timeout: Option<u64>,
 }
 
 /// A tool of an MCP server. No configuration writes it: the server brings it.

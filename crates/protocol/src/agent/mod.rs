@@ -404,6 +404,8 @@ pub enum ExecutionType {
     Waiting,
     Compute,
     Prebuilt,
+    /// An agent elsewhere, over A2A.
+    RemoteAgent,
     /// Exists only in gateways built to be killed: it writes each execution to a file.
     Recorder,
 }

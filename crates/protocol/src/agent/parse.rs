@@ -180,6 +180,7 @@ fn execution(tool: &ToolConfig, path: &str) -> Result<Execution, BadConfig> {
         }
         ExecutionType::Compute => Execution::Compute(typed(given, &at)?),
         ExecutionType::Prebuilt => Execution::Prebuilt(typed(given, &at)?),
+        ExecutionType::RemoteAgent => Execution::RemoteAgent(typed(given, &at)?),
         ExecutionType::Recorder => Execution::Recorder(typed(given, &at)?),
     })
 }
@@ -193,7 +194,7 @@ fn place(tool: &ToolConfig, execution: &Execution, path: &str) -> Result<Place, 
             format!("{path}.executionTarget"),
             "only tools without execution run on a client",
         )),
-        (false, None, Execution::AiAgent(_)) => Ok(Place::Agent),
+        (false, None, Execution::AiAgent(_) | Execution::RemoteAgent(_)) => Ok(Place::Agent),
         (false, None, _) => Ok(Place::Gateway),
     }
 }
@@ -209,7 +210,7 @@ fn input_schema(tool: &ToolConfig, execution: &Execution, path: &str) -> Result<
     let prompt =
         json!({"type": "object", "properties": {"prompt": {"type": "string"}}, "required": ["prompt"]});
     Ok(match execution {
-        Execution::ImageGenerator(_) | Execution::AiAgent(_) => prompt,
+        Execution::ImageGenerator(_) | Execution::AiAgent(_) | Execution::RemoteAgent(_) => prompt,
         Execution::Waiting(_) => json!({"type": "object", "properties": {
             "duration": {"type": "number", "minimum": 0, "description": "Milliseconds to wait."},
             "seconds": {"type": "number", "minimum": 0, "description": "Seconds to wait."},

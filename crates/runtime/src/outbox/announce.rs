@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use toolyard_protocol::event::{Event, RunFinished, RunPaused};
 use toolyard_protocol::run::{PauseReason, RunEnd};
 use toolyard_protocol::{AgentName, EntityId, RunId, SpaceId, TenantId, Timestamp};
+use toolyard_store::push_configs;
 use toolyard_store::webhooks::{self, Fact};
 use toolyard_store::{StoreError, Tx};
 
@@ -34,7 +35,17 @@ pub(crate) async fn announce(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let tells = matches!(events.last(), Some(Event::RunPaused(_) | Event::RunFinished(_)));
-    if !tells || !webhooks::any(tx, of.tenant).await? {
+    if !tells {
+        return Ok(());
+    }
+    let heard = match events.last() {
+        Some(Event::RunPaused(paused)) => wants_somebody(paused.reason),
+        _ => true,
+    };
+    if heard {
+        push_configs::announce(tx, of.tenant, of.run, seq).await?;
+    }
+    if !webhooks::any(tx, of.tenant).await? {
         return Ok(());
     }
     let (fact, name, data) = match events.last() {

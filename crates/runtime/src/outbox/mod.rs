@@ -7,6 +7,7 @@
 
 pub(crate) mod announce;
 mod mail;
+mod push;
 mod webhook;
 
 use std::collections::HashMap;
@@ -23,6 +24,8 @@ use toolyard_store::{StoreError, audit};
 use toolyard_tools::sealer::Sealer;
 
 use crate::runtime::Runtime;
+
+pub use push::NOTICE_HEADER;
 
 /// Parcels in hand at once.
 const HANDS: usize = 64;
@@ -43,6 +46,8 @@ pub struct Delivery {
     pub sealer: Arc<Sealer>,
     /// For letters, if the operator has a mail server.
     pub mailer: Option<Mailer>,
+    /// Where notifications say that the gateway's files lie.
+    pub files: String,
     pub retry: Retry,
 }
 
@@ -210,6 +215,7 @@ fn share(parcels: Vec<Parcel>, mut busy: HashMap<(TenantId, String), usize>) -> 
 async fn hand_over(runtime: &Arc<Runtime>, delivery: &Delivery, parcel: Parcel, now: Timestamp) {
     let went = match parcel.kind.as_str() {
         toolyard_store::webhooks::PARCEL => webhook::deliver(runtime, delivery, &parcel, now).await,
+        toolyard_store::push_configs::PARCEL => push::deliver(runtime, delivery, &parcel, now).await,
         mail::PARCEL => mail::deliver(delivery, &parcel).await,
         kind => {
             // A newer release may know it: it stays for its node.

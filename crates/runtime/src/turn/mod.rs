@@ -10,6 +10,7 @@
 
 mod align;
 mod attach;
+mod context;
 mod place;
 mod replies;
 mod speak;

@@ -107,6 +107,10 @@ impl Draft {
                 self.close_part();
                 self.parts.push(Part::Opaque { value: Guarded::Shown(value) });
             }
+            Chunk::Part { part } => {
+                self.close_part();
+                self.parts.push(part);
+            }
             Chunk::Metadata { value } => {
                 if let Some(tools) = value.get("toolsLeftOut") {
                     tracing::warn!(run = %self.audience.run, %tools, "the vendor cannot take some tools: they are not offered");

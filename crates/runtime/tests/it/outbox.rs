@@ -19,6 +19,7 @@ fn delivery() -> Delivery {
         door: Door::guarded(Opened::default()).unwrap(),
         sealer: Arc::new(Sealer::parse(&SecretString::from("07".repeat(32))).unwrap()),
         mailer: None,
+        files: String::new(),
         retry: Retry { first: Duration::from_millis(1), most: Duration::from_millis(5), attempts: 3 },
     }
 }

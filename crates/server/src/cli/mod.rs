@@ -1,6 +1,7 @@
 //! The command line. It talks to a running gateway over HTTP, and opens the
 //! database itself only when none runs.
 
+mod a2a;
 mod agent;
 mod backup;
 mod chat;
@@ -75,6 +76,9 @@ enum Command {
     /// Agents: list, show, put, delete.
     #[command(subcommand)]
     Agent(agent::Agent),
+    /// Agents elsewhere that speak A2A: check.
+    #[command(subcommand)]
+    A2a(a2a::A2a),
     /// Keys of tenants: create, list, revoke.
     #[command(subcommand)]
     Key(key::Key),
@@ -151,6 +155,7 @@ async fn obey(cli: Cli) -> Result<ExitCode, CliError> {
     match command {
         Command::Serve { .. } => Box::pin(serve::serve(config)).await?,
         Command::Agent(command) => agent::obey(command, &common, &config).await?,
+        Command::A2a(command) => return a2a::obey(command, &common).await,
         Command::Key(command) => key::obey(command, &common, &config).await?,
         Command::Plugin(command) => plugin::obey(command, &common, &config).await?,
         Command::Run(command) => run::obey(command, &common, &config).await?,

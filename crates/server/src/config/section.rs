@@ -20,7 +20,8 @@ pub(crate) struct Config {
     #[schemars(with = "String")]
     pub(crate) listen: SocketAddr,
     /// The address that people's browsers know the gateway by, as
-    /// `https://gateway.example`. Logins at MCP servers come back to it.
+    /// `https://gateway.example`. Logins at MCP servers come back to it, and
+    /// agent cards name it (without it, the host that a request came to).
     /// Missing means `http://` and the address that it listens on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) public_url: Option<String>,

@@ -48,7 +48,9 @@ pub(super) async fn dispatch(
     app.rates.take(&principal)?;
     let sight = match route.access {
         Access::Member => look(&app, &principal, &params).await?,
-        Access::Open | Access::Local | Access::Secret | Access::Either | Access::Signed => Sight::Nothing,
+        Access::Open | Access::Local | Access::Secret | Access::Either | Access::Signed | Access::Card => {
+            Sight::Nothing
+        }
     };
     let limits = &app.config.limits;
     let pause = Duration::from_secs(limits.body_seconds);
@@ -104,11 +106,27 @@ async fn caller(
     if route.access == Access::Signed && query.contains_key("signature") {
         return signed(app, params, query).await.map(|principal| (principal, true));
     }
+    if route.access == Access::Card && is_card(route, params) && !has_key(headers) {
+        let key = KeyId::parse("key_agent_card").map_err(|_| Refusal::not_found("Agent"))?;
+        let tenant = TenantId::default_tenant();
+        return Ok((Principal { tenant, key, kind: KeyKind::Public, entity: None }, false));
+    }
     let wanted = match route.access {
         Access::Local | Access::Secret => Wanted::Secret,
-        Access::Open | Access::Either | Access::Member | Access::Signed => Wanted::Either,
+        Access::Open | Access::Either | Access::Member | Access::Signed | Access::Card => Wanted::Either,
     };
     Ok((app.auth.principal(&app.store, headers, wanted).await?, false))
+}
+
+/// Is an agent card asked for?
+fn is_card(route: &Route, params: &HashMap<String, String>) -> bool {
+    let open = |path: &str| path.ends_with(".well-known/agent-card.json");
+    route.method == axum::http::Method::GET
+        && (route.path.starts_with("/.well-known/") || params.get("path").is_some_and(|path| open(path)))
+}
+
+fn has_key(headers: &HeaderMap) -> bool {
+    ["x-secret-key", "x-public-key", "authorization"].iter().any(|name| headers.contains_key(*name))
 }
 
 async fn signed(

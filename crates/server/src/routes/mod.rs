@@ -1,6 +1,7 @@
 //! The native routes. [`table`] lists every one of them once; the router, the
 //! OpenAPI document and the access tests are made from it.
 
+mod a2a;
 mod ag_ui;
 mod agents;
 pub(crate) mod answer;

@@ -15,7 +15,7 @@ pub(crate) fn document() -> Value {
     let error = generator.subschema_for::<ApiError>();
     let mut paths: Map<String, Value> = Map::new();
     for route in table() {
-        let entry = paths.entry(route.path).or_insert_with(|| json!({}));
+        let entry = paths.entry(route.path.replace("{*", "{")).or_insert_with(|| json!({}));
         if let Value::Object(entry) = entry {
             entry.insert(route.method.as_str().to_ascii_lowercase(), operation(&route, &mut generator));
         }
@@ -95,12 +95,16 @@ fn security(access: Access) -> Value {
         Access::Local => json!([{}, {"secretKey": []}]),
         Access::Secret => json!([{"secretKey": []}]),
         Access::Either | Access::Member => json!([{"secretKey": []}, {"publicKey": [], "user": []}]),
-        Access::Signed => json!([{"secretKey": []}, {"publicKey": [], "user": []}, {}]),
+        Access::Signed | Access::Card => json!([{"secretKey": []}, {"publicKey": [], "user": []}, {}]),
     }
 }
 
 fn parameters(route: &Route) -> Vec<Value> {
-    let named = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let named = route
+        .path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        .map(|name| name.trim_start_matches('*'));
     let mut all: Vec<Value> = named
         .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
         .collect();
@@ -121,7 +125,7 @@ fn operation_id(route: &Route) -> String {
     let mut id = route.method.as_str().to_ascii_lowercase();
     for part in route.path.split('/').filter(|part| !part.is_empty() && *part != "api") {
         let (by, word) = match part.strip_prefix('{').and_then(|p| p.strip_suffix('}')) {
-            Some(name) => ("By", name),
+            Some(name) => ("By", name.trim_start_matches('*')),
             None => ("", part),
         };
         id.push_str(by);

@@ -28,6 +28,8 @@ pub(crate) enum Access {
     Member,
     /// As `Either`, or whoever holds a signed address.
     Signed,
+    /// As `Either`; who reads an agent card needs no key.
+    Card,
 }
 
 impl Access {
@@ -39,6 +41,7 @@ impl Access {
             Self::Either => "either",
             Self::Member => "member",
             Self::Signed => "signed",
+            Self::Card => "card",
         }
     }
 }

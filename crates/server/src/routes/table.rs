@@ -6,7 +6,7 @@ use toolyard_dialects::native::socket;
 use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
-    agents, audit, chat, clients, entities, files, foreign, grants, kept, keys, logins, mcp, members,
+    a2a, agents, audit, chat, clients, entities, files, foreign, grants, kept, keys, logins, mcp, members,
     messages, models, ops, plugins, progress, results, runs, secrets, selection, spaces, tools, waits,
     webhooks,
 };
@@ -27,6 +27,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(kept::routes());
     table.extend(plugins::routes());
     table.extend(foreign::routes());
+    table.extend(a2a::routes());
     table
 }
 

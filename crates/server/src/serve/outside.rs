@@ -24,7 +24,9 @@ pub(super) fn guarded(config: &Config) -> Result<Door, ServeError> {
 /// By which ways the outbox is emptied.
 pub(super) fn delivery(config: &Config, door: Door, sealer: Arc<Sealer>) -> Result<Delivery, ServeError> {
     let mailer = config.smtp.host.as_ref().map(|host| mailer(host, &config.smtp)).transpose()?;
-    Ok(Delivery { door, sealer, mailer, retry: Retry::default() })
+    let files =
+        format!("{}/api/files/", config.public_url.as_deref().unwrap_or_default().trim_end_matches('/'));
+    Ok(Delivery { door, sealer, mailer, files, retry: Retry::default() })
 }
 
 fn mailer(host: &str, smtp: &Smtp) -> Result<Mailer, ServeError> {

@@ -3,9 +3,11 @@
 
 use secrecy::SecretString;
 use toolyard_egress::Door;
-use toolyard_runtime::{ModelRecord, Price, ProviderKind as Wire, ProviderSettings, Providers, Registry};
+use toolyard_runtime::{
+    ModelRecord, Price, ProviderKind as Wire, ProviderSettings, Providers, Registry, tck,
+};
 
-use crate::config::{Config, ModelEntry, ProviderKind};
+use crate::config::{Config, Mode, ModelEntry, ProviderKind};
 
 /// Vendors that are there by their key alone: name, wire and variables.
 const BY_KEY: [(&str, Wire, &[&str]); 3] = [
@@ -27,7 +29,10 @@ const SAMPLES: [(&str, &str, &str, &str, u32); 3] = [
 
 pub(super) fn open(config: &Config) -> Result<Registry, String> {
     let door = Door::operator().map_err(|e| e.causes())?;
-    let providers = Providers::open(settings(config)?, &door).map_err(|e| e.to_string())?;
+    let mut providers = Providers::open(settings(config)?, &door).map_err(|e| e.to_string())?;
+    if config.mode == Mode::Development {
+        providers.insert_unlisted("tck", std::sync::Arc::new(tck::Tck));
+    }
     if let Some((provider, _)) = config.knowledge.embedder() {
         providers.embed(&provider).map_err(|e| format!("knowledge.embedding: {e}"))?;
     }

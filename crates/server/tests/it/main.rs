@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::disallowed_methods, reason = "tests play the outside world")]
 
+mod a2a;
+mod a2a_clients;
 mod access;
 mod chat;
 mod chat_clients;

@@ -1,0 +1,6 @@
+//! A2A as bytes: what requests mean, what a run reads like, who sees what.
+
+mod cards;
+mod notices;
+mod requests;
+mod streams;
