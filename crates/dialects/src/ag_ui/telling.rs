@@ -248,7 +248,8 @@ impl AgUi {
     }
 
     fn progressed(&mut self, e: &ToolProgressed, out: &mut String) {
-        let ToolProgressed { call, tool, visibility: _, fraction, message, preliminary, ticket: _, spent: _ } = e;
+        let ToolProgressed { call, tool, visibility: _, fraction, message, preliminary, ticket: _, spent: _ } =
+            e;
         let mut value = json!({ "toolCallId": call, "toolName": tool });
         if let Some(fraction) = fraction {
             value["fraction"] = json!(fraction);

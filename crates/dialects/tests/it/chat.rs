@@ -93,6 +93,7 @@ fn asked(n: u32, place: Place) -> Event {
         payload: Guarded::Shown(json!({ "args": { "n": 1 } })),
         fingerprint: Guarded::Hidden,
         state: Guarded::Hidden,
+        held: false,
     }
     .into()
 }
@@ -274,6 +275,8 @@ fn h66_progress_is_a_preliminary_output() {
         fraction: Some(0.5),
         message: Guarded::Shown("half".to_owned()),
         preliminary: Guarded::Hidden,
+        ticket: Guarded::Hidden,
+        spent: Guarded::Hidden,
     };
     let events = [
         replied(1, "", &[(1, json!({}))], Visibility::Public),

@@ -182,6 +182,7 @@ pub(crate) fn asked(step: u32, call: &Called, place: Place) -> Asked {
         payload: json!({ "toolName": call.name, "args": call.args, "argsHash": "h", "pin": 1 }).into(),
         fingerprint: Guarded::Hidden,
         state: Guarded::Hidden,
+        held: false,
     }
 }
 

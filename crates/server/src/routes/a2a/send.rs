@@ -257,6 +257,7 @@ async fn speak(
         model: None,
         picks: None,
         metadata: Some(json!({ TASK_METADATA: { "clientTools": aware, "literal": taste.literal } })),
+        output: None,
     };
     let turned = runtime.turn(turn).await.map_err(|error| match error.code {
         toolyard_protocol::ErrorCode::NotFound => Fault::new(FaultKind::Unsupported, error.message),
