@@ -213,11 +213,11 @@ async fn key_of(call: &Call, asked: Option<CuratorId>) -> Result<SigningKey, Ref
         }
         (None, _) => return Err(Refusal::forbidden("This key may not sign for a curator")),
     };
-    let held = keys
+    let mut held = keys
         .iter()
         .filter(|key| key.curator == curator.id)
         .filter_map(|key| Some((key, key.sealed.as_ref()?)));
-    let Some((key, sealed)) = held.last() else {
+    let Some((key, sealed)) = held.next_back() else {
         let text = format!(
             "The gateway holds no key of the curator {}: sign with `toolyard plugin sign` and submit the result",
             curator.id
