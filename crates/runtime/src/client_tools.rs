@@ -35,13 +35,17 @@ impl Runtime {
         names: NameRule,
         definitions: &[Value],
     ) -> Result<BroughtTools, ApiError> {
+        if definitions.is_empty() {
+            return Ok(BroughtTools::default());
+        }
         let rules = &self.settings.client_tools;
         let most = match by.kind {
             KeyKind::Public => rules.public,
             KeyKind::Secret => rules.secret,
         };
         let limits = Limits::request().with_max_tools(most);
-        let set = ClientToolSet::cached(&self.schemas, definitions, &limits, names).map_err(refused)?;
+        let set = aside(|| ClientToolSet::cached(&self.schemas, definitions, &limits, names));
+        let set = set.map_err(refused)?;
         let warnings = set.warnings();
         let tools = set
             .into_parts()
@@ -96,6 +100,16 @@ impl BroughtTools {
     /// The tools under the names that the request gave them.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.iter().map(|(spec, _)| spec)
+    }
+}
+
+/// Schemas that nobody has seen before take up to a millisecond each to
+/// compile: other requests go on meanwhile.
+fn aside<T>(work: impl FnOnce() -> T) -> T {
+    let here = tokio::runtime::Handle::try_current();
+    match here.map(|handle| handle.runtime_flavor()) {
+        Ok(tokio::runtime::RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 

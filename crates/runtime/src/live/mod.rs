@@ -111,9 +111,12 @@ impl Connected {
         let mut taken = HashMap::new();
         if let Some(seat) = live.seats().get_mut(&self.connection) {
             let answered = |(of, call, _): &HeldCall| of == run && calls.contains(call);
+            let full = seat.held.len() >= limits::SOCKET_CALLS;
             taken = seat.held.extract_if(|_, held| answered(held)).collect();
+            if full && !taken.is_empty() {
+                live.changed.notify_one();
+            }
         }
-        live.changed.notify_one();
         Answering(taken)
     }
 

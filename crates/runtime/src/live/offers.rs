@@ -21,11 +21,16 @@ use crate::runtime::Runtime;
 const PAGES: usize = 25;
 /// Looks between two sweeps of what dead nodes left.
 const SWEEP: u32 = 60;
+/// Looks between two that ask about every held call, in case news got lost.
+const ENDS: u32 = 10;
 /// Looks between two hand-overs of the tally.
 const COUNTS: u32 = 5;
 
 /// Why to look.
 enum Reason {
+    /// Somebody came or went, or it is time.
+    Offers,
+    /// News may have been missed.
     Everything,
     News(CallsOf),
 }
@@ -48,7 +53,7 @@ pub(crate) async fn run(runtime: Arc<Runtime>) {
     loop {
         let reason = tokio::select! {
             () = stop.cancelled() => return,
-            () = runtime.live.changed.notified() => Reason::Everything,
+            () = runtime.live.changed.notified() => Reason::Offers,
             heard = calls.recv() => match heard {
                 Ok(news) => Reason::News(news),
                 Err(RecvError::Lagged(_)) => Reason::Everything,
@@ -57,7 +62,7 @@ pub(crate) async fn run(runtime: Arc<Runtime>) {
             _ = tick.tick() => {
                 ticks = ticks.wrapping_add(1);
                 upkeep(&runtime, ticks).await;
-                Reason::Everything
+                if ticks.is_multiple_of(ENDS) { Reason::Everything } else { Reason::Offers }
             }
         };
         if runtime.live.is_idle() {
@@ -86,7 +91,7 @@ async fn upkeep(runtime: &Arc<Runtime>, ticks: u32) {
 
 async fn look(runtime: &Arc<Runtime>, reason: Reason) -> Result<(), StoreError> {
     let left = farewell(runtime).await?;
-    match reason {
+    match &reason {
         Reason::News(news) if !left => {
             if news.news.ended {
                 tell_ends(runtime, &news.tenant, &news.run).await?;
@@ -96,9 +101,11 @@ async fn look(runtime: &Arc<Runtime>, reason: Reason) -> Result<(), StoreError> 
             }
             Ok(())
         }
-        Reason::News(_) | Reason::Everything => {
-            for (tenant, run) in runtime.live.held_runs() {
-                tell_ends(runtime, &tenant, &run).await?;
+        Reason::News(_) | Reason::Everything | Reason::Offers => {
+            if !matches!(reason, Reason::Offers) {
+                for (tenant, run) in runtime.live.held_runs() {
+                    tell_ends(runtime, &tenant, &run).await?;
+                }
             }
             for tenant in runtime.live.tenants() {
                 offer_all(runtime, &tenant).await?;

@@ -13,6 +13,7 @@ mod compute;
 #[path = "../kill/database.rs"]
 #[allow(dead_code, reason = "shared with the kill tests, which use all of it")]
 mod database;
+mod definitions;
 mod edge;
 mod families;
 mod far_side;
