@@ -74,7 +74,8 @@ export function safeValidateToolDefinitions(definitions: unknown, options: Valid
 class Problem extends Error {}
 
 function label(given: unknown, index: number): string {
-  const inside = isFields(given) && isFields(given["function"]) ? given["function"] : given;
+  const wrapped = isFields(given) && "function" in given;
+  const inside = wrapped ? given["type"] === "function" && given["function"] : given;
   const name = isFields(inside) ? inside["name"] : undefined;
   return typeof name === "string" && name !== "" ? `${name.slice(0, 64)} (#${index + 1})` : `#${index + 1}`;
 }

@@ -44,6 +44,18 @@ chat("h41_a_client_tool_runs_here_and_the_model_goes_on", async () => {
   assert.deepEqual([response.rounds, response.pendingToolCalls, response.messages.length], [1, [], 2]);
 });
 
+chat("text before a call is told once", async () => {
+  const client = gateway.client().registerTool(double);
+  const stream = client.chatStream({ messages: [user('think hm\nsay first\ncall double_it {"n": 3}')] });
+  const chunks = await collect(stream);
+  const { content, messages } = await stream.response;
+  assert.match(content, /^first[^]*6/);
+  assert.equal(content.split("first").length, 2);
+  assert.equal(texts(chunks), content);
+  const steps = messages[1]!.parts!.filter((part) => part.type === "step-start");
+  assert.equal(steps.length, 2);
+});
+
 chat("several client tools of one reply, one of them failing", async () => {
   const client = gateway.client().registerTool(double);
   client.registerTool({ ...double, name: "broken", execute: () => Promise.reject(new Error("no power")) });
@@ -57,6 +69,48 @@ chat("h36_an_on_tool_call_of_the_request_goes_first", async () => {
   const response = await client.chatStream({ messages: [user('call double_it {"n": 1}')], onToolCall: async () => ({ cancelled: true }) }).response;
   assert.deepEqual(response.toolResults[0]?.result, { cancelled: true });
   assert.match(response.content, /cancelled/);
+});
+
+chat("a tool of the gateway runs there, and nothing is sent back", async () => {
+  const response = await gateway.client().chatStream({ messages: [user("call about_gateway {}")], onToolCall: () => assert.fail("not here") }).response;
+  assert.equal(response.rounds, 0);
+  assert.match(JSON.stringify(response.toolResults), /Toolyard/);
+});
+
+chat("a call that asks runs after the yes, with the arguments that were shown", async () => {
+  const shown: unknown[] = [];
+  const written: unknown[] = [];
+  const response = await gateway.client().chatStream({
+    messages: [user('call write_file {"path": "a.txt", "text": "hi"}')],
+    onApproval: ({ toolName, args }) => {
+      shown.push([toolName, args]);
+      return true;
+    },
+    onToolCall: ({ toolName, args }) => {
+      assert.equal(shown.length, 1, "not before the yes");
+      written.push([toolName, args]);
+      return "written";
+    },
+  }).response;
+  assert.deepEqual(shown, [["write_file", { path: "a.txt", text: "hi" }]]);
+  assert.deepEqual(written, shown);
+  assert.match(response.content, /written/);
+  assert.deepEqual([response.finishReason, response.pendingApprovals, response.rounds], ["stop", [], 2]);
+});
+
+chat("a call that is denied does not run", async () => {
+  const response = await gateway.client().chatStream({
+    messages: [user('call write_file {"path": "a.txt", "text": "hi"}')],
+    onApproval: () => ({ approved: false, reason: "too risky" }),
+    onToolCall: () => assert.fail("it was denied"),
+  }).response;
+  assert.deepEqual([response.finishReason, response.rounds], ["stop", 1]);
+  assert.match(response.content, /too risky/);
+});
+
+chat("row15_a_tool_of_the_agent_is_not_taken_over", async () => {
+  const client = gateway.client().registerTool({ ...double, name: "about_gateway" });
+  await assert.rejects(client.chatStream({ messages: [user("say x")] }).response, { status: 409 });
 });
 
 chat("a conversation goes on in its chat", async () => {

@@ -76,7 +76,7 @@ test("row2_row3_limits_are_named_with_their_number", () => {
 test("l7_l27_other_faults_have_their_sentences", () => {
   const cases: [unknown, string][] = [
     ["tool", "Tool #1: must be an object"],
-    [{ function: tool("a") }, 'Tool a (#1): `type` must be "function" when the definition is wrapped in `function`'],
+    [{ function: tool("a") }, 'Tool #1: `type` must be "function" when the definition is wrapped in `function`'],
     [tool("a", { description: undefined }), "Tool a (#1): has no description"],
     [tool("a", { description: 7 }), "Tool a (#1): the description must be a string"],
     [tool("a", { description: "x\u202ey" }), "Tool a (#1): the description has the hidden character U+202E"],

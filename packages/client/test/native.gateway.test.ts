@@ -1,7 +1,7 @@
 // Spaces, runs, waits and results against the real gateway.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { StreamEvent, ToolInputAvailableFrame } from "../src/index.js";
+import { safeValidateToolDefinitions, type StreamEvent, type ToolInputAvailableFrame } from "../src/index.js";
 import { Gateway, robotSpace, until } from "./gateway.js";
 
 let gateway: Gateway;
@@ -161,6 +161,58 @@ test("a call waits for the plugin that is about to bring its tool", { timeout: 2
   const serving = client.serve(space);
   assert.equal((await client.runs.finished(run)).status, "completed");
   await serving.close();
+});
+
+test("h15_a_message_brings_tools_that_its_sender_executes", { timeout: 20_000 }, async () => {
+  const client = gateway.client();
+  const { space, person } = await robotSpace(client, "brings", []);
+  const parameters = { type: "object" as const, properties: { n: { type: "number" as const } } };
+  client.registerTool({ name: "double_it", description: "Doubles", parameters, execute: ({ n }: { n: number }) => n * 2 });
+  const serving = client.serve(space);
+  const clientTools = client.getClientToolDefinitions();
+  const posted = await client.spaces.post(space, { entityId: person, content: 'call double_it {"n": 21}', clientTools });
+  await client.runs.finished(posted.runs[0]!.runId!);
+  await serving.close();
+  assert.match((await client.spaces.messages(space)).at(-1)!.content, /42/);
+});
+
+test("l8_l27_the_gateway_refuses_definitions_in_the_same_words", { timeout: 20_000 }, async () => {
+  const client = gateway.client();
+  const { space, person } = await robotSpace(client, "words", []);
+  const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more });
+  const tool = (more: object) => ({ name: "a", description: "d", parameters: object({}), ...more });
+  const deep = (levels: number): object => (levels === 1 ? { type: "string" } : object({ a: deep(levels - 1) }));
+  const wide = object(Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`p${n}`, {}])));
+  const bad: unknown[][] = [
+    ["tool"],
+    [tool({ name: "1a" })],
+    [tool({ name: "my-tool" }), tool({ name: "" }), tool({ name: "constructor" })],
+    [tool({ description: "" })],
+    [tool({ description: 7 })],
+    [tool({ description: "x".repeat(1025) })],
+    [tool({ description: "x\u202ey" })],
+    [{ function: tool({}) }],
+    [tool({ parameters: { type: "array" } })],
+    [tool({ parameters: { type: "object" } })],
+    [tool({ parameters: undefined })],
+    [tool({ inputSchema: object({}) })],
+    [tool({ parameters: deep(6) })],
+    [tool({ parameters: wide })],
+    [tool({ parameters: object({ "x/y": { type: "date" } }) })],
+    [tool({ parameters: object({ x: { $ref: "#" } }) })],
+    [tool({ parameters: object({ x: { anyOf: {} } }) })],
+    [tool({ parameters: object({ x: 7 }) })],
+    [tool({ parameters: object({}, { required: "x" }) })],
+    [tool({}), tool({}), tool({ name: "b" }), tool({ name: "b" })],
+  ];
+  for (const clientTools of bad) {
+    const found = safeValidateToolDefinitions(JSON.parse(JSON.stringify(clientTools)), { names: "chat" });
+    const ours = found.success ? "accepted" : `Invalid client tool definitions: ${found.errors.join("; ")}`;
+    const posting = client.spaces.post(space, { entityId: person, content: "say x", clientTools: clientTools as never });
+    const theirs = await posting.then(() => "accepted", (thrown: Error) => thrown.message);
+    assert.equal(ours, theirs);
+    assert.notEqual(theirs, "accepted");
+  }
 });
 
 test("waits are claimed and answered", { timeout: 20_000 }, async () => {

@@ -14,6 +14,7 @@ export class Reply {
   readonly calls = new Map<string, ToolCall>();
   readonly results = new Map<string, ToolResult>();
   readonly approvals = new Map<string, ApprovalRequest>();
+  readonly #decided = new Set<string>();
   readonly #texts = new Map<string, MessagePart>();
   readonly #inputs = new Map<string, string>();
   /** Characters of each part that were yielded, so that a replay yields only what is new. */
@@ -70,6 +71,7 @@ export class Reply {
   /** Puts the answer of a person into the call's part. */
   decide(request: ApprovalRequest, approved: boolean, reason?: string): void {
     this.approvals.delete(request.toolCallId);
+    this.#decided.add(request.approvalId);
     const approval = { id: request.approvalId, approved, ...(reason === undefined ? {} : { reason }) };
     const part = this.#part(request.toolCallId);
     if (part) Object.assign(part, { state: "approval-responded", approval });
@@ -194,6 +196,9 @@ export class Reply {
     const id = String(chunk["toolCallId"] ?? chunk["id"] ?? "");
     const part = this.#part(id) ?? this.#newPart(id, chunk);
     switch (type) {
+      case "tool-input-start":
+        this.#inputs.delete(id);
+        return [];
       case "tool-input-delta":
         this.#inputs.set(id, (this.#inputs.get(id) ?? "") + String(chunk["inputTextDelta"] ?? ""));
         return [];
@@ -244,9 +249,9 @@ export class Reply {
   #call(id: string, part: MessagePart | undefined, chunk: Fields): ChatChunk[] {
     const raw = chunk["input"] ?? chunk["args"];
     const input = typeof raw === "string" ? decodeTwice(raw) : raw;
-    if (part?.["state"] === "input-streaming" || part?.["state"] === "approval-responded") {
-      Object.assign(part, { state: "input-available", input: input ?? {} });
-    }
+    // It may run from here on, whatever was asked before.
+    this.approvals.delete(id);
+    if (part && !this.results.has(id)) Object.assign(part, { state: "input-available", input: input ?? {} });
     if (this.calls.has(id)) return [];
     const call = toolCallOf({ toolCallId: id, toolName: nameOf(part, chunk), args: isFields(input) ? input : {} });
     this.calls.set(id, call);
@@ -263,6 +268,8 @@ export class Reply {
 
   #approval(id: string, part: MessagePart | undefined, chunk: Fields): ChatChunk[] {
     const approvalId = String(chunk["approvalId"] ?? "");
+    // A continuation tells again what was asked.
+    if (this.#decided.has(approvalId) || this.results.has(id)) return [];
     if (part) Object.assign(part, { state: "approval-requested", approval: { id: approvalId } });
     const known = this.approvals.has(id);
     const args = part?.["input"] ?? parseJson(this.#inputs.get(id) ?? "");

@@ -1,5 +1,6 @@
 import { path, type Door } from "../door.js";
 import type { MessageView, RunView, Speaker } from "../protocol.js";
+import type { ClientToolDefinition } from "../types.js";
 import { idempotencyKey } from "./once.js";
 import { Subscription, type SubscribeOptions } from "./subscription.js";
 
@@ -24,6 +25,8 @@ export interface NewMessage {
   triggerAgents?: boolean;
   model?: string;
   selectedToolCategories?: string[];
+  /** Tools that the sender executes, for the runs that this message starts. */
+  clientTools?: ClientToolDefinition[];
 }
 
 /** What a message did to the agents of its space. */
