@@ -302,6 +302,11 @@ pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Resu
         named,
     )
     .await?;
+    tx.exec(
+        "DELETE FROM push_configs WHERE tenant = $1 AND run IN (SELECT id FROM runs WHERE tenant = $1 AND space = $2)",
+        named,
+    )
+    .await?;
     tx.exec("DELETE FROM runs WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM space_log WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM messages WHERE tenant = $1 AND space = $2", named).await?;

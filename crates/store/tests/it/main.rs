@@ -179,6 +179,7 @@ stories! {
         belongings::x18_a_login_is_taken_once,
         belongings::a_fact_makes_one_parcel_for_each_webhook_that_wants_it,
         pushes::a_task_tells_its_own_addresses_once_and_no_others,
+        pushes::tasks_are_listed_by_their_last_change,
         belongings::audit_lines_are_listed_newest_first_in_pages,
         belongings::a_parcel_comes_back_until_it_is_delivered,
         belongings::a_parcel_of_a_failed_transaction_is_never_taken,

@@ -1,12 +1,15 @@
-//! Addresses that hear of one task.
+//! Tasks: lists of them, and the addresses that hear of one.
 
 use toolyard_protocol::{RunId, TenantId, Timestamp};
 use toolyard_store::outbox;
 use toolyard_store::push_configs::{self, PARCEL, PushConfig};
+use toolyard_protocol::run::RunStatus;
 use toolyard_store::secrets::Sealed;
+use toolyard_store::tasks::{self, Which};
 
-use crate::cast;
+use crate::cast::{self, owner};
 use crate::home::{Home, tx};
+use crate::line::Line;
 
 fn config(run: &RunId, id: &str, url: &str) -> PushConfig {
     PushConfig {
@@ -59,4 +62,51 @@ pub(crate) async fn a_task_tells_its_own_addresses_once_and_no_others(home: &Hom
     assert!(!delete(&tenant, "b").await);
     let found = tx!(home, read, [tenant, run], |tx| push_configs::get(tx, &tenant, &run, "a").await);
     assert_eq!(found, Some(config(&run, "a", "https://a.example")));
+}
+
+pub(crate) async fn tasks_are_listed_by_their_last_change(home: &Home) {
+    let tenant = cast::tenant();
+    let running = Line::running(home, None, &owner("a")).await;
+    let (parked, _) = Line::parked(home, None, &owner("a")).await;
+    let queued = Line::begun(home, cast::new_run(&tenant, None), None).await;
+    let agent = cast::agent_name();
+    let all = Which {
+        agent: &agent,
+        of: None,
+        space: None,
+        status: None,
+        credential: None,
+        filtered: None,
+        after: None,
+    };
+    let page = async |which: Which<'_>, behind: Option<(Timestamp, RunId)>, limit: u32| {
+        let (agent, status, credential) = (which.agent.clone(), which.status, which.credential);
+        let (filtered, after) = (which.filtered, which.after);
+        tx!(home, read, [tenant, behind], |tx| {
+            let which =
+                Which { agent: &agent, of: None, space: None, status, credential, filtered, after };
+            let count = tasks::count(tx, &tenant, which).await?;
+            let rows = tasks::list(tx, &tenant, which, behind.as_ref(), limit).await?;
+            Ok((count, rows.into_iter().map(|row| (row.updated_at, row.id)).collect::<Vec<_>>()))
+        })
+    };
+    let (count, listed) = page(all, None, 10).await;
+    assert_eq!((count, listed.len()), (3, 3));
+    assert!(listed.is_sorted_by(|a, b| a > b), "{listed:?}");
+    // Pages join without a gap or a repeat.
+    let (_, first) = page(all, None, 2).await;
+    let (count, rest) = page(all, first.last().cloned(), 2).await;
+    assert_eq!(count, 3, "the count is of all pages");
+    assert_eq!([first, rest].concat(), listed);
+    let of = async |status, credential| {
+        let (_, rows) = page(Which { status: Some(status), credential, ..all }, None, 10).await;
+        rows.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
+    };
+    assert_eq!(of(RunStatus::Running, None).await, [running.run.id.clone()]);
+    assert_eq!(of(RunStatus::Queued, None).await, [queued.run.id.clone()]);
+    assert_eq!(of(RunStatus::WaitingTool, Some(false)).await, [parked.run.id.clone()]);
+    assert_eq!(of(RunStatus::WaitingTool, Some(true)).await, []);
+    assert_eq!(of(RunStatus::Failed, None).await, []);
+    let newest = listed[0].0;
+    assert_eq!(page(Which { after: Some(newest), ..all }, None, 10).await.0, 0);
 }

@@ -264,6 +264,7 @@ pub(crate) async fn census(home: &Home) -> Vec<(&'static str, i64)> {
         "waits",
         "nodes",
         "outbox",
+        "push_configs",
         "idempotency",
         "blobs",
         "files",

@@ -2,5 +2,6 @@
 
 mod cards;
 mod notices;
+mod peers;
 mod requests;
 mod streams;
