@@ -21,9 +21,12 @@ impl Drop for Gateway {
     }
 }
 
+fn said(what: &str) -> impl FnOnce(std::io::Error) -> String {
+    move |e| format!("{what}: {e}")
+}
+
 /// Runs the kit and answers what it said last.
 pub(crate) fn run(kit: &Path, python: &str) -> Result<String, String> {
-    let said = |what: &str| move |e: std::io::Error| format!("{what}: {e}");
     if !kit.join("run_tck.py").exists() {
         return Err(format!("{} holds no run_tck.py: it is no checkout of the kit", kit.display()));
     }
