@@ -257,6 +257,7 @@ fn an_amended_result_is_what_the_model_hears() {
         value: json!("masked").into(),
         error: Guarded::Hidden,
         by: Guarded::Hidden,
+        untrusted: false,
     })]));
     assert_eq!(story.heard(), [(id("a"), Some(ToolOutcome::Ok(json!("masked"))))]);
     assert_eq!(story.due(), ["model"]);

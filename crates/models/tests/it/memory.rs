@@ -33,6 +33,7 @@ pub(crate) fn remember(chunks: &[Chunk]) -> ChatTurn {
                 _ => parts.push(Part::Reasoning { text: String::new(), metadata: value.clone().into() }),
             },
             Chunk::Opaque { value } => parts.push(Part::Opaque { value: value.clone().into() }),
+            Chunk::Part { part } => parts.push(part.clone()),
             Chunk::Source { url, .. } => parts.push(Part::Source {
                 id: "s".into(),
                 url: url.clone(),

@@ -59,6 +59,7 @@ fn found(reply: &Outcome, meant: &Value) -> Value {
             | Chunk::ToolInputStart { .. }
             | Chunk::ToolInputDelta { .. }
             | Chunk::Opaque { .. }
+            | Chunk::Part { .. }
             | Chunk::Metadata { .. } => {}
         }
     }

@@ -123,6 +123,7 @@ pub(crate) fn remembered(reply: &Outcome) -> Vec<ChatTurn> {
                 _ => parts.push(Part::Reasoning { text: String::new(), metadata: value.into() }),
             },
             Chunk::Opaque { value } => parts.push(Part::Opaque { value: value.into() }),
+            Chunk::Part { part } => parts.push(part),
             Chunk::ToolCall { name, args_text, metadata, .. } => {
                 let id = CallId::mint();
                 let args = serde_json::from_str(&args_text).unwrap_or(Value::Null);
