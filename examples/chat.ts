@@ -11,7 +11,11 @@ const client = new ToolyardClient({
   auth: { secretKey: process.env.TOOLYARD_SECRET_KEY ?? "" },
 }).use(timePlugin, filesystemPlugin(process.env.CHAT_FOLDER ?? "."));
 
+// An agent without tools of its own: all that it can do is what this program brings.
+await client.putAgent({ agent: { name: "chat-example", system: "Be brief." }, model: { provider: "demo", name: "demo" } });
+
 const stream = client.chatStream({
+  agent: "chat-example",
   messages: [{ role: "user", content: process.argv[2] ?? 'call get_current_time {"timezone": "Europe/Oslo"}' }],
   onApproval: ({ toolName, args }) => {
     console.log(`[allowed: ${toolName} ${JSON.stringify(args)}]`);

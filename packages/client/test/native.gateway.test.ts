@@ -81,7 +81,7 @@ test("g48_of_two_robots_one_runs_the_call", { timeout: 20_000 }, async () => {
   let runs = 0;
   const robot = (clientId: string) => gateway.client().serve(space, { clientId, tools: { move: () => ({ runs: (runs += 1) }) } });
   const robots = [robot("left"), robot("right")];
-  for (const each of robots) await new Promise<void>((open) => each.subscription.on("open", () => open()));
+  await Promise.all(robots.map((each) => new Promise<void>((open) => each.subscription.on("open", () => open()))));
   const run = (await client.spaces.post(space, { entityId: person, content: "call move {}" })).runs[0]!.runId!;
   await client.runs.finished(run);
   assert.equal(runs, 1);
