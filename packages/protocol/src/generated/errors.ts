@@ -43,6 +43,7 @@ export const ERROR_STATUS = {
   content_filtered: 502,
   budget_exceeded: 502,
   server_missing: 502,
+  plugin_failed: 502,
   tool_failures: 502,
   run_steps: 502,
   poisoned: 500,

@@ -19,6 +19,7 @@ import type {
   MessagePolicy,
   OpenWait,
   OutcomeKind,
+  OutputSection,
   Parent,
   Parked,
   Part,
@@ -96,6 +97,8 @@ export type RunCreatedEvent = {
   errand?: Errand;
   /** Which tools are left of the agent's. */
   picks?: Picks;
+  /** The form of the answer that was asked for instead of the agent's own. */
+  output?: OutputSection;
   /** It begins with words from outside the gateway's trust. */
   tainted: boolean;
 };
@@ -201,6 +204,8 @@ export type ToolProgressedEvent = {
   preliminary?: JsonValue;
   /** What the far side works on: whoever has it can wait for the end. */
   ticket?: JsonValue;
+  /** What a child used whose call had ended before it did. */
+  spent?: Spent;
 };
 
 export type ToolReturnedEvent = {
@@ -240,6 +245,8 @@ export type ResultAmendedEvent = {
   outcome: OutcomeKind;
   value?: JsonValue;
   error?: string;
+  /** The hook found that it speaks for somebody outside. */
+  untrusted: boolean;
   by?: string;
 };
 

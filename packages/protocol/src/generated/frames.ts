@@ -19,6 +19,7 @@ import type {
   MessagePolicy,
   MessageView,
   OutcomeKind,
+  OutputSection,
   PartSoFar,
   PartView,
   PauseReason,
@@ -150,6 +151,8 @@ export type RunCreatedFrame = {
   errand?: Errand;
   /** Which tools are left of the agent's. */
   picks?: Picks;
+  /** The form of the answer that was asked for. */
+  output?: OutputSection;
 };
 
 /**
@@ -345,6 +348,7 @@ export type ToolOutputAmendedFrame = {
   error?: string;
   outcome?: OutcomeKind;
   visibility?: Visibility;
+  untrusted?: boolean;
   by?: string;
 };
 

@@ -99,10 +99,67 @@ export type BudgetSection = {
   agent?: AgentBudget;
 };
 
+export type CallClaimed = {
+  runId: RunId;
+  toolCallId: CallId;
+  claimedUntil: Timestamp;
+};
+
+export type CallEnded = {
+  runId: RunId;
+  toolCallId: CallId;
+  toolName: ToolName;
+  outcome?: OutcomeKind;
+};
+
 /**
  * One request to run a tool. Minted here: vendors repeat or omit theirs.
  */
 export type CallId = string;
+
+/**
+ * `tool.progress`, and the body of `POST /api/runs/{run}/tool-progress`
+ * beside its ids. At least one of the three is there.
+ */
+export type CallProgress = {
+  /** On a socket always there; over HTTP the path has it. */
+  runId?: RunId;
+  toolCallId: CallId;
+  /** From 0 to 1. */
+  fraction?: number;
+  /** For people. */
+  message?: string;
+  /** What is known of the result so far. */
+  preliminary?: JsonValue;
+  /** Which program works on it (HTTP): its claim is renewed. */
+  clientId?: ClientId;
+};
+
+/**
+ * How a call went. `null` is a result too, so absent and `null` differ.
+ */
+export type CallResult = {
+  /** The call, by either of its documented names. */
+  toolCallId?: CallId;
+  /** What the tool answered. */
+  result?: JsonValue;
+  /** Why it has no answer, instead of `result`. */
+  error?: string;
+};
+
+/**
+ * `tool.result`: one result, or several of one run, which are taken together.
+ */
+export type CallResults = {
+  runId: RunId;
+  results?: Array<CallResult>;
+  /** The call, by either of its documented names. */
+  toolCallId?: CallId;
+  /** What the tool answered. */
+  result?: JsonValue;
+  /** Why it has no answer, instead of `result`. */
+  error?: string;
+};
 
 /**
  * A call in a reply.
@@ -116,9 +173,27 @@ export type CallView = {
 };
 
 /**
+ * `tool.claim`
+ */
+export type ClaimCall = {
+  runId: RunId;
+  toolCallId: CallId;
+};
+
+/**
  * A connected program that executes tools.
  */
 export type ClientId = string;
+
+/**
+ * What a program says.
+ */
+export type ClientMessage =
+  | { "type": "client.register" } & RegisterClient
+  | { "type": "tool.result" } & CallResults
+  | { "type": "tool.progress" } & CallProgress
+  | { "type": "tool.claim" } & ClaimCall
+  | { "type": "ping" } & Ping;
 
 /**
  * Where a client tool runs, as its configuration calls it (row G36).
@@ -133,6 +208,11 @@ export type ClientToolsSection = {
   /** what the gateway's configuration says. */
   onConflict?: OnConflict;
 };
+
+/**
+ * One socket of a connected program.
+ */
+export type ConnectionId = string;
 
 /**
  * What happens when the conversation outgrows the model.
@@ -182,7 +262,7 @@ export type Errand = {
 /**
  * Rows G9 to G15.
  */
-export type ExecutionType = "basic" | "request" | "image-generator" | "ai-agent" | "waiting" | "compute" | "prebuilt" | "recorder";
+export type ExecutionType = "basic" | "request" | "image-generator" | "ai-agent" | "waiting" | "compute" | "prebuilt" | "remote-agent" | "recorder";
 
 /**
  * A host by its name or address, with a port if it is not the usual one.
@@ -201,9 +281,31 @@ export type FileId = string;
 export type FinishReason = "stop" | "tool-calls" | "length" | "content-filter" | "max-steps" | "stopped" | "paused" | "other";
 
 /**
+ * What the gateway says.
+ */
+export type GatewayMessage =
+  | { "type": "client.registered" } & Registered
+  | { "type": "tool.call" } & SocketCall
+  | { "type": "tool.ended" } & CallEnded
+  | { "type": "tool.result.accepted" } & ResultAccepted
+  | { "type": "tool.progress.accepted" } & ProgressAccepted
+  | { "type": "tool.claimed" } & CallClaimed
+  | { "type": "pong" } & Pong
+  | { "type": "error" } & SocketError;
+
+/**
  * A content hash.
  */
 export type Hash = string;
+
+/**
+ * A tool by its name, or by anything that has one.
+ */
+export type HeldTool =
+  | ToolName
+  | {
+    name: ToolName;
+  };
 
 /**
  * A point of the loop.
@@ -241,6 +343,8 @@ export type LoopSection = {
   onMessage?: MessagePolicy;
   /** With more tools than this the model gets a tool to search them. */
   searchToolsAbove?: number | null;
+  /** How plugins change what the model says. */
+  rewriting?: Rewriting;
 };
 
 export type McpSection = {
@@ -320,6 +424,7 @@ export type ModelSection = {
 export type Named = {
   id: PluginId;
   version?: VersionRange;
+  options?: unknown;
 };
 
 /**
@@ -557,6 +662,14 @@ export type Picks = {
 };
 
 /**
+ * `ping`
+ */
+export type Ping = {
+  /** Comes back with the `pong`. */
+  id?: JsonValue;
+};
+
+/**
  * Where a call executes.
  */
 export type Place = "gateway" | "mcp" | "agent" | "client" | "external";
@@ -648,7 +761,19 @@ export type PluginUse = string | Named;
  */
 export type PluginVersion = string;
 
+export type Pong = {
+  id?: JsonValue;
+};
+
 export type PrebuiltSwitch = "all";
+
+export type ProgressAccepted = {
+  runId: RunId;
+  toolCallId: CallId;
+  /** How often the call may tell more. */
+  left: number;
+  claimedUntil?: Timestamp;
+};
 
 export type Reasoning = {
   enabled?: boolean;
@@ -661,6 +786,34 @@ export type Reasoning = {
 };
 
 export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh";
+
+/**
+ * `client.register`
+ */
+export type RegisterClient = {
+  /** Its own stable id; missing gets a new one. A second connection with the */
+  /** same id replaces the first. */
+  clientId?: ClientId;
+  /** `browser`, `node`, `robot`, … */
+  clientType?: string;
+  name?: string;
+  capabilities?: JsonValue;
+  /** The tools that it executes, by name. */
+  tools: Array<HeldTool>;
+  /** Keys, for programs that cannot set headers, as pages in a browser. */
+  auth?: SocketAuth;
+};
+
+export type Registered = {
+  clientId: ClientId;
+  connectionId: ConnectionId;
+  /** How many tools it holds. */
+  tools: number;
+  /** How often the gateway pings. */
+  pingSeconds: number;
+  /** How long the connection may be silent. */
+  silenceSeconds: number;
+};
 
 /**
  * A call as the model asked for it.
@@ -679,6 +832,16 @@ export type ResponseSection = {
 };
 
 export type ResponseType = "ui-message-stream";
+
+export type ResultAccepted = {
+  runId: RunId;
+  results: Array<TakenResult>;
+};
+
+/**
+ * How plugins that rewrite answers do it.
+ */
+export type Rewriting = "correct" | "hold";
 
 /**
  * The level that asks for a permission.
@@ -749,6 +912,44 @@ export type RuntimeSection = {
 };
 
 /**
+ * `secretKey`, or `publicKey` and `token`.
+ */
+export type SocketAuth = {
+  secretKey?: string;
+  publicKey?: string;
+  /** The user's JWT. */
+  token?: string;
+};
+
+/**
+ * A call for this program alone, until the claim lapses.
+ */
+export type SocketCall = {
+  runId: RunId;
+  rootRunId: RunId;
+  smartSpaceId?: SpaceId;
+  waitId: WaitId;
+  toolCallId: CallId;
+  toolName: ToolName;
+  /** The arguments, if this key may see them. */
+  input?: JsonValue;
+  openedAt: Timestamp;
+  expiresAt?: Timestamp;
+  claimedUntil: Timestamp;
+};
+
+/**
+ * A message that changed nothing, and why.
+ */
+export type SocketError = {
+  code: ErrorCode;
+  message: string;
+  limit?: number;
+  runId?: RunId;
+  toolCallId?: CallId;
+};
+
+/**
  * A conversation.
  */
 export type SpaceId = string;
@@ -765,6 +966,16 @@ export type Spent = {
   usage: Usage;
   cost?: number;
 };
+
+/**
+ * What became of one result.
+ */
+export type TakenResult = {
+  toolCallId: CallId;
+  status: TakenStatus;
+};
+
+export type TakenStatus = "accepted" | "repeated" | "late";
 
 /**
  * Milliseconds since 1970, UTC.
