@@ -78,7 +78,11 @@ impl CallContext {
     /// belongs to no run has no readers.
     pub async fn progress(&self, fraction: f64, message: &str) -> Result<(), ClientError> {
         let Some(run) = &self.call.run else { return Ok(()) };
-        let body = json!({ "toolCallId": self.call.id, "fraction": fraction, "message": message });
+        // With the client's id it also renews the claim.
+        let body = json!({
+            "toolCallId": self.call.id, "clientId": self.client.id(),
+            "fraction": fraction, "message": message,
+        });
         self.client.runs().progress(run, &body).await
     }
 }

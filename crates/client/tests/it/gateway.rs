@@ -96,6 +96,7 @@ impl Drop for Gateway {
     }
 }
 
+#[expect(clippy::zombie_processes, reason = "the gateway that gets the child ends it")]
 fn spawn(folder: &Path, listen: &str) -> (Child, String) {
     let log = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
     let _ = std::fs::remove_file(folder.join("data/gateway.json"));
@@ -103,7 +104,7 @@ fn spawn(folder: &Path, listen: &str) -> (Child, String) {
     command.args(["serve", "--listen", listen]).env("TOOLYARD_DATA", folder.join("data"));
     command.env("TOOLYARD_PUBLIC_KEY", "pk_test_public_0123456789");
     command.env("TOOLYARD_JWT_SECRET", "jwt-secret-of-the-tests-0123456789ab");
-    let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
+    let mut child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
     let started = Instant::now();
     loop {
         if let Ok(text) = std::fs::read_to_string(folder.join("data/gateway.json"))
@@ -112,7 +113,11 @@ fn spawn(folder: &Path, listen: &str) -> (Child, String) {
         {
             return (child, value["url"].as_str().unwrap().to_owned());
         }
-        assert!(started.elapsed() < PATIENCE, "the gateway did not start");
+        if started.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("the gateway did not start");
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
 }
