@@ -64,8 +64,12 @@ fn x7_frames_hold_the_canaries_of_their_viewer_and_no_others() {
             // Blocks of a vendor, and what it wants back with a call of a
             // message or an answer, are for the vendor or server alone.
             "secret" => {
-                for vendors in ["canary-secret-opaque", "canary-secret-part-call", "canary-secret-far-state"]
-                {
+                for vendors in [
+                    "canary-secret-opaque",
+                    "canary-secret-part-call",
+                    "canary-secret-far-state",
+                    "canary-secret-ticket",
+                ] {
                     assert!(expected.remove(vendors), "{vendors}");
                 }
             }

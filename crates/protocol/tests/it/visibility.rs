@@ -72,6 +72,7 @@ fn hidden_fields(kind: &str) -> &'static [&'static str] {
             "model",
             "errand",
             "picks",
+            "output",
         ],
         "StepRestarted" => &["why"],
         "ModelReplied" => &["metadata", "model"],

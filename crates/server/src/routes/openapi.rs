@@ -135,6 +135,10 @@ fn operation_id(route: &Route) -> String {
             id.push_str(letters.as_str());
         }
     }
+    // The same address with a slash behind it is another line of the table.
+    if route.path.len() > 1 && route.path.ends_with('/') {
+        id.push_str("Slash");
+    }
     id
 }
 

@@ -12,7 +12,7 @@ pub(super) fn filter(log: &Log) -> Result<EnvFilter, String> {
     // module of that name, and write nothing at all.
     for part in log.level.split(',').map(str::trim) {
         let alone = !part.contains(['=', '[']);
-        if alone && part.parse::<tracing_subscriber::filter::LevelFilter>().is_err() {
+        if part.is_empty() || alone && part.parse::<tracing_subscriber::filter::LevelFilter>().is_err() {
             return Err(format!(
                 "{part:?} is no level: use error, warn, info, debug, trace, or a filter such as info,toolyard=debug"
             ));

@@ -104,6 +104,7 @@ fn the_guide_names_every_setting_and_its_variable() {
     let missing: Vec<_> = keys.iter().filter(|key| !guide.contains(&row(key))).collect();
     assert!(missing.is_empty(), "docs/guide.md does not name {missing:?}");
     let source = text("crates/server/src/config/env.rs");
+    let (source, _) = source.split_once("const BREAKING").unwrap();
     let variables: Vec<&str> = source.split('"').filter(|word| word.starts_with("TOOLYARD_")).collect();
     assert!(variables.len() > 30, "{variables:?}");
     let missing: Vec<_> = variables.iter().filter(|v| !guide.contains(&format!("`{v}`"))).collect();
