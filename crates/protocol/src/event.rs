@@ -18,16 +18,19 @@ macro_rules! event {
 
 mod birth;
 mod codec;
+mod hooked;
 mod kinds;
 
 pub use birth::*;
 pub use codec::Undecodable;
+pub use hooked::*;
 pub use kinds::*;
 
 macro_rules! events {
     ($($name:ident),* $(,)?) => {
         /// One durable event.
         #[derive(Debug, Clone, PartialEq)]
+        #[expect(clippy::large_enum_variant, reason = "the large one is the first of every log, and there is one")]
         pub enum Event { $($name($name),)* }
 
         $(impl From<$name> for Event {

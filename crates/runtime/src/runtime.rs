@@ -194,7 +194,8 @@ impl Runtime {
             let (tenant, run, epoch) = (start.tenant.clone(), start.run.clone(), start.epoch);
             let name = run.clone();
             let worker = Worker::new(runtime.clone(), start);
-            let ended = std::panic::AssertUnwindSafe(worker.drive()).catch_unwind().await;
+            // A worker is a large thing to carry: it lies on the heap.
+            let ended = Box::pin(std::panic::AssertUnwindSafe(worker.drive()).catch_unwind()).await;
             match ended {
                 Ok(Ok(()) | Err(worker::Stop::Lost)) => {}
                 Ok(Err(worker::Stop::Broken(StoreError::Undecodable(e @ Undecodable::Unknown { .. })))) => {

@@ -165,12 +165,16 @@ impl Drop for Held {
     fn drop(&mut self) {
         let (store, place, holder) = (Arc::clone(&self.store), self.place.clone(), self.holder.clone());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        // tidy: spawn — a drop cannot wait; without it the lease ends by itself.
-        runtime.spawn(async move {
+        let unlock = async move {
             let done = store.write::<_, StoreError, _>(move |tx| {
                 Box::pin(async move { mcp_records::unlock(tx, &place, &holder).await })
             });
             let _ = done.await;
-        });
+        };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a drop cannot wait; without it the lease ends by itself"
+        )]
+        runtime.spawn(unlock);
     }
 }

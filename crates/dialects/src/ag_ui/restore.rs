@@ -39,10 +39,9 @@ fn user(id: &MessageId, parts: &[Part]) -> Value {
     let part = |part: &Part| match part {
         Part::Text { text } => Some(json!({ "type": "text", "text": text })),
         Part::File { media_type, url: Some(url), .. } => {
-            let kind = match media_type.split('/').next() {
-                Some(kind @ ("image" | "audio" | "video")) => kind,
-                _ => "document",
-            };
+            let family = media_type.split('/').next().unwrap_or_default();
+            let known = ["image", "audio", "video"].contains(&family);
+            let kind = if known { family } else { "document" };
             let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
             let source = match data {
                 Some((_, data)) => json!({ "type": "data", "value": data, "mimeType": media_type }),

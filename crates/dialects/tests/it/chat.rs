@@ -362,7 +362,7 @@ fn h16_h22_requests_of_all_ages_say_the_same() {
         let asked = Asked::read(&body).unwrap();
         assert_eq!(asked.replies.len(), 1, "{body}");
         assert_eq!(asked.replies[0].said, Replied::Outcome(ToolOutcome::Ok(json!({ "t": 1 }))));
-        assert_eq!(asked.announced, [id.clone()]);
+        assert_eq!(asked.announced, std::slice::from_ref(&id));
         let Part::ToolCall { tool, args, .. } = &asked.items[1].parts[0] else { panic!("{:?}", asked.items) };
         assert_eq!((tool.as_str(), args.shown()), ("ask", Some(&json!({ "n": 1 }))));
         assert_eq!(asked.cut, None);

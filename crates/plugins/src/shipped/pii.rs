@@ -179,7 +179,7 @@ fn card(hit: &str) -> Option<usize> {
             _ => d * 2,
         })
         .sum();
-    let holds = (13..=19).contains(&digits.len()) && sum % 10 == 0 && digits.iter().any(|d| *d != 0);
+    let holds = (13..=19).contains(&digits.len()) && sum.is_multiple_of(10) && digits.iter().any(|d| *d != 0);
     holds.then_some(hit.len())
 }
 

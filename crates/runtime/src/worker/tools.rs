@@ -38,12 +38,15 @@ pub(super) enum FromHands {
     Done(Done),
 }
 
+/// Both ends of what tools say while they run.
+type Words = (mpsc::Sender<(CallId, Word)>, mpsc::Receiver<(CallId, Word)>);
+
 /// The tools that this worker runs right now.
 pub(super) struct Hands {
     running: JoinSet<Done>,
     by_effect: HashMap<EffectId, AbortHandle>,
     /// What the running tools say in between.
-    words: (mpsc::Sender<(CallId, Word)>, mpsc::Receiver<(CallId, Word)>),
+    words: Words,
     /// Questions that somebody is asked, by their call.
     questions: HashMap<CallId, oneshot::Sender<Value>>,
     /// When progress of a call was logged last.

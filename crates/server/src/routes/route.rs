@@ -62,11 +62,14 @@ pub(crate) enum BodyKind {
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 type Answered = BoxFuture<'static, Result<Response, Refusal>>;
 
+/// The query of a visit, and what it is answered.
+type VisitedBy = dyn Fn(Arc<App>, HashMap<String, String>) -> Answered + Send + Sync;
+
 #[derive(Clone)]
 pub(crate) enum Handler {
     Open(Arc<dyn Fn(Arc<App>) -> Answered + Send + Sync>),
     /// Needs no key either, and reads the query.
-    Visited(Arc<dyn Fn(Arc<App>, HashMap<String, String>) -> Answered + Send + Sync>),
+    Visited(Arc<VisitedBy>),
     Keyed(Arc<dyn Fn(Call) -> Answered + Send + Sync>),
     /// The socket of a program that executes tools.
     Socket,

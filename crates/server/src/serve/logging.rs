@@ -21,6 +21,19 @@ pub(super) fn filter(log: &Log) -> Result<EnvFilter, String> {
     EnvFilter::try_new(&log.level).map_err(|e| e.to_string())
 }
 
+pub(super) fn start(log: &Log) -> Result<(), String> {
+    let filter = filter(log)?;
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    match log.format {
+        LogFormat::Text => builder.try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    }
+    .map_err(|e| e.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -36,17 +49,4 @@ mod tests {
             assert!(filter(bad).unwrap_err().contains("is no level"), "{bad}");
         }
     }
-}
-
-pub(super) fn start(log: &Log) -> Result<(), String> {
-    let filter = filter(log)?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    match log.format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
-    }
-    .map_err(|e| e.to_string())
 }

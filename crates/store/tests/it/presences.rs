@@ -23,7 +23,7 @@ fn presence(client: &str, entity: Option<&EntityId>, tools: &[&ToolName]) -> Pre
         connection: ConnectionId::mint(),
         client: ClientId::parse(client).unwrap(),
         entity: entity.cloned(),
-        tools: tools.iter().map(|tool| ToolName::clone(tool)).collect(),
+        tools: tools.iter().copied().cloned().collect(),
     }
 }
 

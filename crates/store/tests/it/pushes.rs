@@ -1,9 +1,9 @@
 //! Tasks: lists of them, and the addresses that hear of one.
 
+use toolyard_protocol::run::RunStatus;
 use toolyard_protocol::{RunId, TenantId, Timestamp};
 use toolyard_store::outbox;
 use toolyard_store::push_configs::{self, PARCEL, PushConfig};
-use toolyard_protocol::run::RunStatus;
 use toolyard_store::secrets::Sealed;
 use toolyard_store::tasks::{self, Which};
 
@@ -83,8 +83,7 @@ pub(crate) async fn tasks_are_listed_by_their_last_change(home: &Home) {
         let (agent, status, credential) = (which.agent.clone(), which.status, which.credential);
         let (filtered, after) = (which.filtered, which.after);
         tx!(home, read, [tenant, behind], |tx| {
-            let which =
-                Which { agent: &agent, of: None, space: None, status, credential, filtered, after };
+            let which = Which { agent: &agent, of: None, space: None, status, credential, filtered, after };
             let count = tasks::count(tx, &tenant, which).await?;
             let rows = tasks::list(tx, &tenant, which, behind.as_ref(), limit).await?;
             Ok((count, rows.into_iter().map(|row| (row.updated_at, row.id)).collect::<Vec<_>>()))
@@ -102,9 +101,9 @@ pub(crate) async fn tasks_are_listed_by_their_last_change(home: &Home) {
         let (_, rows) = page(Which { status: Some(status), credential, ..all }, None, 10).await;
         rows.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
     };
-    assert_eq!(of(RunStatus::Running, None).await, [running.run.id.clone()]);
-    assert_eq!(of(RunStatus::Queued, None).await, [queued.run.id.clone()]);
-    assert_eq!(of(RunStatus::WaitingTool, Some(false)).await, [parked.run.id.clone()]);
+    assert_eq!(of(RunStatus::Running, None).await, std::slice::from_ref(&running.run.id));
+    assert_eq!(of(RunStatus::Queued, None).await, std::slice::from_ref(&queued.run.id));
+    assert_eq!(of(RunStatus::WaitingTool, Some(false)).await, std::slice::from_ref(&parked.run.id));
     assert_eq!(of(RunStatus::WaitingTool, Some(true)).await, []);
     assert_eq!(of(RunStatus::Failed, None).await, []);
     let newest = listed[0].0;

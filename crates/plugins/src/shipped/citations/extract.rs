@@ -53,30 +53,26 @@ pub(super) fn citations(
     extractors: &[Extractor],
     answer: &Answer,
 ) -> Vec<Citation> {
-    let mut found: Vec<(Of, Option<String>, Option<u32>, Option<u32>)> = Vec::new();
+    let mut found: Vec<Citation> = Vec::new();
+    let plain =
+        |of, title| Citation { id: String::new(), number: 0, of, title, start_index: None, end_index: None };
     if let Some(vendor) = vendor {
-        found.extend(answer.sources.iter().map(|source| {
-            let placed = vendor.marks_text();
-            let of = Of::Url { url: source.url.clone() };
-            let start = source.start_index.filter(|_| placed);
-            (of, source.title.clone(), start, source.end_index.filter(|_| placed))
+        let placed = vendor.marks_text();
+        found.extend(answer.sources.iter().map(|source| Citation {
+            start_index: source.start_index.filter(|_| placed),
+            end_index: source.end_index.filter(|_| placed),
+            ..plain(Of::Url { url: source.url.clone() }, source.title.clone())
         }));
     }
     if extractors.contains(&Extractor::Documents) {
         let documents = answer.tool_results.iter().flat_map(documents);
-        found.extend(documents.map(|(of, title)| (of, title, None, None)));
+        found.extend(documents.map(|(of, title)| plain(of, title)));
     }
-    let numbered = (1..).zip(found);
-    numbered
-        .map(|(number, (of, title, start_index, end_index))| Citation {
-            id: format!("cite-{number}"),
-            number,
-            of,
-            title,
-            start_index,
-            end_index,
-        })
-        .collect()
+    for (number, citation) in (1..).zip(&mut found) {
+        citation.number = number;
+        citation.id = format!("cite-{number}");
+    }
+    found
 }
 
 /// Documents of a result: a list of objects with a `documentId`, by itself or

@@ -254,8 +254,8 @@ pub(super) fn edited(line: &str) -> Result<Answer, String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
     #[test]

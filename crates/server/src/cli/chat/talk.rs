@@ -33,6 +33,7 @@ pub(super) struct Talk<'a> {
 }
 
 /// What the turn waits for.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it goes no further")]
 enum Next {
     Item(Option<Result<ChatEvent, toolyard_client::ClientError>>),
     Heard(Heard),
