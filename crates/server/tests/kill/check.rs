@@ -9,7 +9,10 @@ use serde_json::Value;
 use crate::story::{Ended, Story};
 
 /// Places that lie between "the call is committed" and "its end is committed".
-pub(crate) const UNCERTAIN_AT: [&str; 9] = [
+/// Behind the commit of an answer the run is on its way already: the caller's
+/// task dies wherever the worker has come to.
+pub(crate) const UNCERTAIN_AT: [&str; 10] = [
+    "submit.after_commit",
     "tool.before_start",
     "tool.after_effect",
     "tool.before_outcome_commit",
