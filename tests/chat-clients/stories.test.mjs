@@ -249,7 +249,9 @@ test("an output of three megabytes, and a file", async () => {
 
 test("kill -9 in the middle: the page resumes and the answer comes whole", async () => {
   const held = gate();
-  upstream.script({ calls: [["look", {}]] }, { text: "Lost ", hold: held.shut }, { text: "All of it" });
+  // The second try waits for the page: a run that has ended has no stream to resume.
+  const back = gate();
+  upstream.script({ calls: [["look", {}]] }, { text: "Lost ", hold: held.shut }, { text: "All ", hold: back.shut, after: "of it" });
   const id = name();
   const chat = open(gateway, { id });
   const sending = chat.sendMessage({ text: "go" });
@@ -260,7 +262,10 @@ test("kill -9 in the middle: the page resumes and the answer comes whole", async
   held.open();
   await gateway.run();
   const page = open(gateway, { id, messages: chat.messages.slice(0, 1) });
-  await page.resumeStream();
+  const resumed = page.resumeStream();
+  await until(() => text(page.messages[1]).startsWith("All"));
+  back.open();
+  await resumed;
   assert.equal(text(page.messages[1]), "All of it");
   assert.equal(tool(page.messages[1], "look").state, "output-available");
   assert.equal(page.messages[1].id, chat.messages[1].id);
