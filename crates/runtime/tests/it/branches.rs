@@ -73,7 +73,9 @@ async fn a_regenerated_answer_does_not_hear_the_old_one(base: Base) {
     // Again, while the second try is still being said: that run ends with it.
     let third = chat.take(regenerate(None)).await;
     chat.done(&third).await;
-    assert_eq!(chat.yard.status(&second.run).await, RunStatus::Canceled);
+    // Unless it was quick enough to say it all.
+    let ended = chat.yard.status(&second.run).await;
+    assert!(matches!(ended, RunStatus::Canceled | RunStatus::Completed), "{ended:?}");
     assert_eq!(chat.heard(2), pairs(&[("user", "a")]));
     let fourth = chat.say("u2", "b").await;
     chat.done(&fourth).await;
