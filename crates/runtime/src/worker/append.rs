@@ -203,18 +203,23 @@ impl Worker {
         Ok(())
     }
 
-    /// Lets go of a run that is parked as its log already says.
-    pub(super) async fn park(&mut self) -> Result<(), Stop> {
-        let after = after(&self.run);
+    /// Lets go of a run that is parked as its log already says. False if there
+    /// is more in the log, which is folded now.
+    pub(super) async fn park(&mut self) -> Result<bool, Stop> {
+        if self.released {
+            return Ok(true);
+        }
+        let (after, seen) = (after(&self.run), self.seq);
         let (tenant, run) = (self.tenant.clone(), self.id.clone());
         let (epoch, owner) = (self.epoch, self.rt.owner.clone());
-        self.rt
-            .store
-            .write(move |tx| {
-                Box::pin(async move { runs::park(tx, &tenant, &run, epoch, &owner, &after).await })
-            })
-            .await?;
-        Ok(())
+        let parked = self.rt.store.write(move |tx| {
+            Box::pin(async move { runs::park(tx, &tenant, &run, epoch, &owner, seen, &after).await })
+        });
+        if parked.await? {
+            return Ok(true);
+        }
+        self.hear_facts().await?;
+        Ok(false)
     }
 
     /// Puts the run back into the queue, for whoever has room.

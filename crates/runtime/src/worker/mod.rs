@@ -131,7 +131,10 @@ impl Worker {
         let hand_back = self.rt.handing_back.clone();
         loop {
             if self.run.is_finished() || self.run.is_parked() {
-                return if self.released { Ok(()) } else { self.park().await };
+                if self.park().await? {
+                    return Ok(());
+                }
+                continue;
             }
             self.released = false;
             self.align().await?;
@@ -328,8 +331,10 @@ impl Worker {
         self.hands.keep(&[]);
         let why = "the gateway stopped".to_owned();
         self.tell(Input::Claimed { recovered: true, why }).await?;
-        if self.run.is_finished() || self.run.is_parked() {
-            return if self.released { Ok(()) } else { self.park().await };
+        while self.run.is_finished() || self.run.is_parked() {
+            if self.park().await? {
+                return Ok(());
+            }
         }
         self.release().await
     }

@@ -116,7 +116,8 @@ async fn g12_a_childs_question_is_announced_once_at_the_root() {
     let run = yard.say(ASK).await;
     let wait = asked(&yard, &run).await;
     eventually("the word", || async { !far.asked().is_empty() }).await;
-    yard.submit(Some("ann"), &run, json!({"callId": wait["toolCallId"], "result": 1})).await;
+    let answered = yard.submit(Some("ann"), &run, json!({"callId": wait["toolCallId"], "result": 1})).await;
+    assert_eq!(answered.0, 200, "{}", answered.1);
     eventually("the end", || async { far.asked().iter().any(|a| a.json()["type"] == "run.completed") }).await;
     let told: Vec<(Value, Value)> =
         far.asked().iter().map(|a| (a.json()["type"].clone(), a.json()["runId"].clone())).collect();

@@ -79,19 +79,22 @@ pub async fn hand_back(
     Ok(changed > 0)
 }
 
-/// Lets go of a run that stands as it is: parked, with nothing to append.
+/// Lets go of a run that stands as it is: parked, with nothing to append. False
+/// if it is another owner's, or if its log goes on behind `seen`: a fact that
+/// came meanwhile counts on this owner to hear it.
 pub async fn park(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
     run: &RunId,
     epoch: i64,
     owner: &Owner,
+    seen: i64,
     after: &After,
 ) -> Result<bool, StoreError> {
     let now = tx.now().await?;
     let changed = tx
         .exec(
-            "UPDATE runs SET owner = NULL, status = $1, reason = $2, live = $3, updated_at = $4 WHERE tenant = $5 AND id = $6 AND epoch = $7 AND owner = $8",
+            "UPDATE runs SET owner = NULL, status = $1, reason = $2, live = $3, updated_at = $4 WHERE tenant = $5 AND id = $6 AND epoch = $7 AND owner = $8 AND last_seq = $9",
             args![
                 after.status.as_str(),
                 after.reason_text().as_deref(),
@@ -100,7 +103,8 @@ pub async fn park(
                 tenant.as_str(),
                 run.as_str(),
                 epoch,
-                &owner.token()
+                &owner.token(),
+                seen
             ],
         )
         .await?;

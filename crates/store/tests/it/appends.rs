@@ -129,10 +129,11 @@ pub(crate) async fn worker_append_after_hand_back_is_fenced(home: &Home) {
 pub(crate) async fn a_run_is_parked_without_an_event(home: &Home) {
     let node = owner("a");
     let line = Line::running(home, None, &node).await;
-    assert!(!line.park(2, &node, cast::parked()).await);
-    assert!(!line.park(1, &owner("b"), cast::parked()).await);
-    assert!(line.park(1, &node, cast::parked()).await);
-    assert!(!line.park(1, &node, cast::parked()).await, "once");
+    assert!(!line.park(2, &node, 2).await);
+    assert!(!line.park(1, &owner("b"), 2).await);
+    assert!(!line.park(1, &node, 1).await, "a fact came that this owner has not heard");
+    assert!(line.park(1, &node, 2).await);
+    assert!(!line.park(1, &node, 2).await, "once");
     let row = line.row().await;
     assert_eq!((row.owner, row.last_seq), (None, 2));
     assert_eq!((row.status, row.reason), (RunStatus::WaitingTool, Some(PauseReason::Client)));

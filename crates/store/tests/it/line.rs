@@ -125,11 +125,12 @@ impl Line {
             .unwrap()
     }
 
-    pub(crate) async fn park(&self, epoch: i64, owner: &Owner, after: After) -> bool {
+    pub(crate) async fn park(&self, epoch: i64, owner: &Owner, seen: i64) -> bool {
+        let after = cast::parked();
         let (tenant, run, owner) = (self.run.tenant.clone(), self.run.id.clone(), owner.clone());
         self.store
             .write(move |tx| {
-                Box::pin(async move { runs::park(tx, &tenant, &run, epoch, &owner, &after).await })
+                Box::pin(async move { runs::park(tx, &tenant, &run, epoch, &owner, seen, &after).await })
             })
             .await
             .map_err(|e: StoreError| e)
