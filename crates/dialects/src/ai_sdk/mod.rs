@@ -12,6 +12,6 @@ mod stream;
 mod telling;
 
 pub use chunk::{Chunk, Finish, Voice};
-pub use request::{Asked, BadChat, Cut, Item, Replied, Reply};
+pub use request::{Asked, BadChat, Replied, Reply};
 pub use stream::UiStream;
 pub use telling::{ChatTelling, Options};

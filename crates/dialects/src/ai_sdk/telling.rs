@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
-use toolyard_protocol::delta::{Delta, Piece};
+use toolyard_protocol::delta::Delta;
 use toolyard_protocol::event::{Asked, Event, ModelReplied, ToolProgressed, ToolReturned};
 use toolyard_protocol::message::{Part, text_of};
 use toolyard_protocol::run::{FinishReason, RunEnd, Usage};
@@ -17,7 +17,7 @@ use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{CallId, OutcomeKind, RunId, Timestamp, ToolName, Viewer, WaitId};
 
 use super::chunk::{Chunk, Finish, Voice};
-use crate::telling::{Course, Flow, Hearing, Said, Speech, Stand, Start, Telling};
+use crate::telling::{Course, Flow, Hearing, Said, SoFar, Speech, Stand, Start, Telling};
 
 /// What a hidden error is.
 const HIDDEN_ERROR: &str = "Tool failed";
@@ -440,23 +440,14 @@ impl<V: Voice> Telling for ChatTelling<V> {
         Flow::On
     }
 
-    fn so_far(
-        &mut self,
-        step: u32,
-        attempt: u32,
-        pieces: &mut dyn Iterator<Item = Piece>,
-        out: &mut String,
-    ) -> Flow {
+    fn so_far(&mut self, so_far: SoFar<'_>, out: &mut String) -> Flow {
         if self.course.is_told() {
+            let step = so_far.step;
             if self.speech.step() != Some(step) {
                 self.close_step(out);
             }
             let run = self.course.run().clone();
-            self.speak(
-                |speech, viewer, say| speech.so_far(viewer, &run, (step, attempt), pieces, say),
-                step,
-                out,
-            );
+            self.speak(|speech, viewer, say| speech.so_far(viewer, &run, so_far, say), step, out);
         }
         Flow::On
     }

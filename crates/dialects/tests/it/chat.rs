@@ -1,8 +1,9 @@
 //! A run as chat clients hear it, in both forms.
 
 use serde_json::{Value, json};
-use toolyard_dialects::ai_sdk::{Asked, ChatTelling, Cut, Options, Replied, UiStream, Voice};
+use toolyard_dialects::ai_sdk::{Asked, ChatTelling, Options, Replied, UiStream, Voice};
 use toolyard_dialects::data_stream_v1::DataStream;
+use toolyard_dialects::history::Cut;
 use toolyard_dialects::telling::{Flow, Start, Telling};
 use toolyard_protocol::delta::{Delta, Piece};
 use toolyard_protocol::event::{
