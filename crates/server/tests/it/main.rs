@@ -17,6 +17,8 @@ mod definitions;
 mod edge;
 mod families;
 mod far_side;
+#[path = "../../../mcp/tests/it/fault_http.rs"]
+mod fault_http;
 mod files;
 mod foreign;
 mod gate;
