@@ -5,6 +5,7 @@
 //! stream is the same chunks in other words, see [`crate::data_stream_v1`].
 //! [`request`] reads what clients of both send.
 
+mod calls;
 mod chunk;
 mod messages;
 mod request;

@@ -231,6 +231,10 @@ fn h11_a_client_tool_ends_the_body_and_its_output_continues_the_message() {
         ["start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "finish"]
     );
     assert_eq!(chunks[0]["messageId"], json!(MessageId::of_turn(&samples::run(), 1)));
+    // A page that comes back hears how the call ended, and not that it may run.
+    let (chunks, _) = told(Start::Turn(1), Options::default(), &log);
+    assert!(!kinds(&chunks).contains(&"tool-input-available"), "{:?}", kinds(&chunks));
+    assert!(chunks.contains(&json!({ "type": "tool-output-available", "toolCallId": call(1), "output": 2 })));
     let stale = Options { announced: [call(1)].into(), ..Options::default() };
     let (chunks, _) = told(Start::After(1), stale, &log);
     assert_eq!(chunks[1], json!({ "type": "tool-output-available", "toolCallId": call(1), "output": 2 }));
