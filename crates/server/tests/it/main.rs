@@ -18,6 +18,8 @@ mod documents;
 mod edge;
 mod families;
 mod far_side;
+#[path = "../../../mcp/tests/it/fault_http.rs"]
+mod fault_http;
 mod files;
 mod foreign;
 mod gate;
