@@ -1,0 +1,10 @@
+import { cleanup, configure } from "@testing-library/react";
+import { afterEach } from "vitest";
+
+// A loaded machine is slow, not wrong.
+configure({ asyncUtilTimeout: 20_000 });
+
+afterEach(() => {
+  cleanup();
+  localStorage.clear();
+});
