@@ -1,6 +1,5 @@
 import { Chat } from "@ai-sdk/react";
 import type { WaitAnswer } from "@toolyard/client";
-import { lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from "ai";
 import type { Session } from "../session.js";
 import { Store } from "../store.js";
 import { followSpace } from "./follow.js";
@@ -52,8 +51,14 @@ export class Conversation {
   readonly #session: Session;
   readonly #transport: GatewayTransport;
   readonly #options: ConversationOptions;
-  /** Calls that ended without this page: a replay tells of them again. */
-  readonly #elsewhere = new Set<string>();
+  /** Calls that this page has run or tried to: a replay tells of them again. */
+  readonly #taken = new Set<string>();
+  /** Calls that this page runs now. */
+  readonly #working = new Set<string>();
+  /** The run that is shown last goes on, as far as this page knows. */
+  #unfinished = false;
+  /** Somebody else ended a call that is shown as open. */
+  #behind = false;
   #opened: Promise<void> | undefined;
   #space: Promise<string | undefined> | undefined;
   #subscription: { close(): void } | undefined;
@@ -63,6 +68,7 @@ export class Conversation {
   #closed = false;
   #recovering = false;
   #answering = 0;
+  #pursuing = false;
   #wanted: string;
 
   constructor(session: Session, id: string, options: ConversationOptions) {
@@ -83,15 +89,16 @@ export class Conversation {
       id,
       transport: this.#transport,
       messages: options.messages ?? [],
-      sendAutomaticallyWhen: (state) =>
-        lastAssistantMessageIsCompleteWithToolCalls(state) || lastAssistantMessageIsCompleteWithApprovalResponses(state),
       // Not awaited: the stream would wait for the tool.
       onToolCall: ({ toolCall }) => void this.#call(toolCall),
-      onFinish: ({ message, isAbort, isError }) => {
+      onFinish: ({ message, isAbort, isError, finishReason }) => {
         session.ledger.touch();
+        this.#unfinished = isAbort || isError || finishReason === undefined || finishReason === "tool-calls";
         if (isAbort || isError) return;
-        this.#options.onFinish?.(message);
+        if (!this.#unfinished) this.#options.onFinish?.(message);
         void this.#follow();
+        // Later than this call, when the chat is ready again.
+        setTimeout(() => this.#settle(), 0);
       },
       onError: (error) => {
         this.#options.onError?.(error);
@@ -169,23 +176,13 @@ export class Conversation {
     this.#answering += 1;
     try {
       await this.#session.client.waits.answer(waitId, answer);
-      await this.answered(waitId, answer);
+      this.#decided(waitId, answer);
+      void this.#pursue();
     } finally {
       this.#answering -= 1;
       this.#session.ledger.touch();
     }
   };
-
-  /** A permission that this chat asks for was given or not, here or elsewhere. */
-  async answered(waitId: string, { decision, message }: WaitAnswer): Promise<void> {
-    if (!this.#asked(waitId)) return;
-    // The gateway has the answer; this request follows what comes of it.
-    await this.chat.addToolApprovalResponse({
-      id: waitId,
-      approved: decision === "allow",
-      ...(message === undefined ? {} : { reason: message }),
-    });
-  }
 
   /** Shows the result of a call that this chat waits for, and goes on. */
   applyResult(toolCallId: string, { result, error }: { result?: unknown; error?: string }): void {
@@ -193,9 +190,8 @@ export class Conversation {
     const part = this.#part((each) => each.toolCallId === toolCallId && each.state === "input-available");
     if (!part) return;
     const call = { tool: toolNameOf(part), toolCallId };
-    void this.chat.addToolOutput(
-      error === undefined ? { ...call, output: result ?? null } : { ...call, state: "output-error", errorText: error },
-    );
+    const shown = error === undefined ? { output: result ?? null } : { state: "output-error" as const, errorText: error };
+    void Promise.resolve(this.chat.addToolOutput({ ...call, ...shown })).then(() => this.#settle());
   }
 
   #body(): Record<string, unknown> {
@@ -227,18 +223,60 @@ export class Conversation {
   }
 
   async #call({ toolCallId, toolName, input }: { toolCallId: string; toolName: string; input?: unknown }): Promise<void> {
-    if (this.#elsewhere.has(toolCallId)) return;
+    if (this.#taken.has(toolCallId)) return;
     const runId = this.chat.messages.findLast((message) => message.metadata?.runId)?.metadata?.runId;
+    const work = this.#session.run({ toolCallId, toolName, input, runId });
+    if (!work) return;
+    this.#taken.add(toolCallId);
+    this.#working.add(toolCallId);
     try {
-      const end = await this.#session.run({ toolCallId, toolName, input, runId });
-      if (end?.state === "done") this.applyResult(toolCallId, end);
-      else if (end?.state === "elsewhere") {
-        this.#elsewhere.add(toolCallId);
-        if (!this.#busy && hasOpenCalls(this.chat.lastMessage)) await this.sync();
+      const end = await work;
+      this.#working.delete(toolCallId);
+      if (end.state === "done") this.applyResult(toolCallId, end);
+      else if (end.state === "elsewhere") {
+        // It shows as open until the stream says more: look once.
+        this.#behind = true;
+        this.#settle();
       }
     } catch (thrown) {
+      // Nobody ran it: the next replay may.
+      this.#taken.delete(toolCallId);
       console.warn(`toolyard: call ${toolCallId} of ${toolName} was left`, thrown);
     } finally {
+      this.#working.delete(toolCallId);
+      this.#session.ledger.touch();
+    }
+  }
+
+  /** Follows the run again, if it goes on although this page's stream has ended. */
+  #settle(): void {
+    if (!this.#unfinished || this.#busy || this.#working.size > 0) return;
+    const { lastMessage } = this.chat;
+    if (lastMessage?.role !== "assistant" || (hasOpenCalls(lastMessage) && !this.#behind)) return;
+    this.#behind = false;
+    void this.#pursue();
+  }
+
+  async #pursue(): Promise<void> {
+    if (this.#pursuing) return;
+    this.#pursuing = true;
+    try {
+      for (const delay of [0, 50, 100, 200, 500, 1_000, 2_000, 5_000]) {
+        if (delay > 0) await new Promise((next) => setTimeout(next, delay));
+        if (this.#busy || this.#closed) return;
+        await this.chat.resumeStream();
+        if (this.chat.status === "error" || this.#working.size > 0) return;
+        if (!this.#transport.found) {
+          this.#unfinished = false;
+          return await this.#load();
+        }
+        // The gateway has the result, but the run has not woken up yet.
+        if (!this.#unfinished || hasOpenCalls(this.chat.lastMessage)) return;
+      }
+    } catch (thrown) {
+      this.#options.onError?.(thrown as Error);
+    } finally {
+      this.#pursuing = false;
       this.#session.ledger.touch();
     }
   }
@@ -258,7 +296,7 @@ export class Conversation {
     const spaceId = await this.#spaceId();
     if (spaceId === undefined || this.#busy) return;
     const messages = historyOf(await this.#session.client.spaces.messages(spaceId, { limit: HISTORY }));
-    if (!this.#busy && !this.#closed && messages.length > 0) this.chat.messages = messages;
+    if (!this.#busy && !this.#closed && messages.length > 0) this.chat.messages = withNames(messages, this.chat.messages);
   }
 
   /** The space of this chat, which its runs know. */
@@ -286,7 +324,8 @@ export class Conversation {
     const spaceId = await this.#spaceId();
     if (spaceId === undefined || this.#subscription || this.#shown === 0 || this.#closed) return;
     this.#subscription = followSpace(this.#session, spaceId, {
-      isBusy: () => this.#busy || this.#answering > 0,
+      isBusy: () => this.#busy || this.#answering > 0 || this.#pursuing,
+      isUnfinished: () => this.#unfinished,
       messages: () => this.chat.messages,
       sync: () => void this.sync(),
     });
@@ -325,6 +364,18 @@ export class Conversation {
     } else await this.#load().catch(() => undefined);
   }
 
+  /** Shows a decision before the stream does. */
+  #decided(waitId: string, { decision, message }: WaitAnswer): void {
+    const asked = this.#asked(waitId);
+    if (!asked || this.#busy) return;
+    const approval = { id: waitId, approved: decision === "allow", ...(message === undefined ? {} : { reason: message }) };
+    const decided = { ...asked, state: "approval-responded", approval };
+    this.chat.messages = this.chat.messages.map((each) => ({
+      ...each,
+      parts: each.parts.map((part) => ((part as ToolPart) === asked ? (decided as typeof part) : part)),
+    }));
+  }
+
   #asked(waitId: string): ToolPart | undefined {
     return this.#part((part) => part.state === "approval-requested" && part.approval?.id === waitId);
   }
@@ -339,6 +390,15 @@ export class Conversation {
   #connected(change: Partial<Connection>): void {
     this.connection.set({ ...this.connection.get(), ...change });
   }
+}
+
+/** Stored messages under the ids that the page shows them with, so that nothing is drawn anew. */
+function withNames(stored: ToolyardMessage[], shown: readonly ToolyardMessage[]): ToolyardMessage[] {
+  const text = (message: ToolyardMessage) => JSON.stringify(message.parts.map((part) => (part.type === "text" ? part.text : part.type)));
+  return stored.map((message, at) => {
+    const same = shown[at];
+    return same?.role === "user" && message.role === "user" && text(same) === text(message) ? { ...message, id: same.id } : message;
+  });
 }
 
 function given<Fields extends object>(fields: Fields): Fields {
