@@ -42,6 +42,9 @@ async function byChannel<Value>(name: string, work: () => Promise<Value>): Promi
       refused = false;
       channel.postMessage({ say: "ask", name, from } satisfies Said);
       await new Promise((next) => setTimeout(next, ANSWER_MS));
+      // A page that was busy so long reads its letters first.
+      await new Promise((next) => setTimeout(next, 0));
+      await new Promise((next) => setTimeout(next, 0));
       asking = false;
       if (!refused) break;
       // A holder that vanished says nothing: ask again after a while.
