@@ -17,7 +17,7 @@ export { useToolSelection, type ToolSelection } from "./hooks/use-tool-selection
 export { useToolyardChat, type ToolyardChatHelpers, type UseToolyardChatOptions } from "./hooks/use-toolyard-chat.js";
 export { useToolyardClient } from "./hooks/use-toolyard-client.js";
 export { useWaits, type UseWaitsOptions, type Waits } from "./hooks/use-waits.js";
-export { runInFrame, SANDBOX_CHARS, type RunCode } from "./plugins/sandbox.js";
+export { codeRunner, runInFrame, SANDBOX_CHARS, SANDBOX_PAGE, type RunCode } from "./plugins/sandbox.js";
 export { PLUGINS_KEY, type BrowserPlugin, type BrowserPluginTool } from "./plugins/store.js";
 export { ToolyardChatProvider, type ToolyardChatProviderProps } from "./provider.js";
 export type { Given } from "./session.js";

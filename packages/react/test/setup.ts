@@ -5,6 +5,7 @@ import { afterEach } from "vitest";
 configure({ asyncUtilTimeout: 20_000 });
 
 afterEach(() => {
+  if (typeof localStorage === "undefined") return;
   cleanup();
   localStorage.clear();
 });
