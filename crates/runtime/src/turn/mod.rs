@@ -125,7 +125,7 @@ impl Runtime {
         let place = self.find_place(tx, turn).await?;
         let tools = match turn.tools.is_empty() {
             true => None,
-            false => Some(self.join_client_tools(&place.agent, &turn.tools)?),
+            false => Some(self.join_client_tools(tx, &turn.by.tenant, &place.agent, &turn.tools).await?),
         };
         let aligned = align::align(tx, turn, &place).await?;
         let taken = replies::take(tx, turn, &place, desk).await?;

@@ -17,6 +17,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use super::origin::{Pattern, split_port};
 use super::refusal::Refusal;
 use super::version;
+use crate::sse::RUN;
 
 /// Who may call from a browser.
 #[derive(Debug, Clone)]
@@ -98,6 +99,7 @@ impl Sites {
                 HeaderName::from_static("x-request-id"),
                 version::VERSION,
                 version::WARNING,
+                RUN,
             ])
             .max_age(Duration::from_secs(600))
     }
