@@ -90,6 +90,10 @@ impl Sites {
                 HeaderName::from_static("x-secret-key"),
                 HeaderName::from_static("x-filename"),
                 HeaderName::from_static("x-mcp-mode"),
+                HeaderName::from_static("mcp-session-id"),
+                HeaderName::from_static("mcp-protocol-version"),
+                HeaderName::from_static("mcp-method"),
+                HeaderName::from_static("mcp-name"),
                 HeaderName::from_static("idempotency-key"),
                 HeaderName::from_static("last-event-id"),
                 version::SDK,
@@ -97,6 +101,7 @@ impl Sites {
             .expose_headers([
                 header::RETRY_AFTER,
                 HeaderName::from_static("x-request-id"),
+                HeaderName::from_static("mcp-session-id"),
                 version::VERSION,
                 version::WARNING,
                 RUN,
