@@ -1,7 +1,8 @@
 export type { CallEnd, PageCall } from "./calls/page-calls.js";
-export type { ChatSettings, Connection } from "./chat/conversation.js";
+export type { Connection } from "./chat/conversation.js";
 export { historyOf, messageOf } from "./chat/history.js";
 export { hasOpenCalls, isToolPart, toolNameOf, type MessageMetadata, type ToolPart, type ToolyardMessage } from "./chat/message.js";
+export type { ChatSettings } from "./chat/request.js";
 export { PermissionCard, type PermissionCardProps } from "./components/permission-card.js";
 export { RunTimeline, type RunTimelineProps } from "./components/run-timeline.js";
 export { ToolPicker, type ToolPickerProps } from "./components/tool-picker.js";
