@@ -43,11 +43,15 @@ test("a call that another device has claimed is not run here", async () => {
 
 test("a call that runs in this tab is joined", async () => {
   const { call } = await announced();
-  const execute = vi.fn(() => ({ moved: true }));
+  let release: (value: unknown) => void = () => undefined;
+  const execute = vi.fn(() => new Promise((resolve) => (release = resolve)));
   const page = tab("one");
-  const ends = await Promise.all([page.run(call, { execute }), page.run(call, { execute })]);
-  expect(ends).toEqual([{ state: "done", result: { moved: true } }, { state: "done", result: { moved: true } }]);
-  expect(execute).toHaveBeenCalledTimes(1);
+  const first = page.run(call, { execute });
+  await waitFor(() => expect(execute).toHaveBeenCalledTimes(1));
+  const second = page.run(call, { execute });
+  expect(page.isRunning(call.toolCallId)).toBe(true);
+  release({ moved: true });
+  expect(await Promise.all([first, second])).toEqual([{ state: "done", result: { moved: true } }, { state: "done", result: { moved: true } }]);
   await expect(page.run(call, { execute })).resolves.toEqual({ state: "elsewhere" });
   expect(execute).toHaveBeenCalledTimes(1);
 });
