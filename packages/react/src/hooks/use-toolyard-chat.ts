@@ -31,7 +31,7 @@ type Send = UseChatHelpers<ToolyardMessage>["sendMessage"];
 type Sent = Parameters<Send>[0];
 
 /** What `useToolyardChat` gives: all of `useChat`, and more. */
-export interface ToolyardChatHelpers extends Omit<UseChatHelpers<ToolyardMessage>, "sendMessage" | "stop">, Connection {
+export interface OpenChat extends Omit<UseChatHelpers<ToolyardMessage>, "sendMessage" | "stop">, Connection {
   /** Says something: text, or a message of the AI SDK. */
   sendMessage(message?: string | Sent, options?: Parameters<Send>[1]): Promise<void>;
   /** Ends the answer, also on the gateway. */
@@ -60,7 +60,7 @@ export interface ToolyardChatHelpers extends Omit<UseChatHelpers<ToolyardMessage
 }
 
 /** A conversation with an agent, whose tools may run in this page. */
-export function useToolyardChat(options: UseToolyardChatOptions = {}): ToolyardChatHelpers {
+export function useToolyardChat(options: UseToolyardChatOptions = {}): OpenChat {
   const session = useSession();
   const source = useId();
   const [fresh] = useState(() => `chat_${randomName()}`);
