@@ -15,6 +15,8 @@ mod outbox;
 mod picks;
 mod plans;
 mod postgres;
+#[path = "../../../store/tests/it/server.rs"]
+mod postgres_server;
 mod prebuilt;
 mod recovery;
 mod turns;
