@@ -19,6 +19,8 @@ function project(name: string, find: NodeJS.Require) {
     },
     test: {
       name,
+      // For pages that the tests build themselves.
+      env: { REACT_FOLDER: dirname(dirname(find.resolve("react/package.json"))) },
       // Whatever imports React must get this one.
       server: { deps: { inline: [/@ai-sdk\/react/, /@testing-library\/react/, /swr/, /use-sync-external-store/, /@toolyard/] } },
     },

@@ -28,6 +28,21 @@ test("c6 the model is switched at run time", async () => {
   await hears(page, "three");
 });
 
+test("a call that a replay tells again is looked at once", async () => {
+  const asked = vi.spyOn(globalThis, "fetch");
+  const count = (part: string) => asked.mock.calls.filter(([url]) => String(url).includes(part)).length;
+  const tools: PageTools = { note: { description: "Notes", parameters, execute: () => "noted" } };
+  const page = chat(fresh("ada"), { id: fresh("chat") }, { tools });
+  await say(page, "slow 3\ncall note {}");
+  await hears(page, "noted");
+  // The page came back once at least, and the replay told of the call.
+  expect(count("/stream?metadata=on")).toBeGreaterThan(1);
+  await say(page, "say after");
+  await hears(page, "after");
+  expect([count("/api/pending-calls"), count("/claim"), count("/tool-results")]).toEqual([1, 1, 1]);
+  asked.mockRestore();
+});
+
 test("c7 a tool of the page runs in the page and its result goes back to the model", async () => {
   const double = vi.fn(({ n }: { n: number }) => ({ twice: n * 2 }));
   const page = chat(fresh("ada"), { id: fresh("chat") }, { tools: { double: { description: "Doubles", parameters, execute: double } } });

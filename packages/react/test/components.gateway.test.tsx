@@ -2,7 +2,7 @@
 import { fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { StrictMode, type ReactElement } from "react";
 import { beforeAll, expect, test } from "vitest";
-import { RunTimeline, ToolPicker, ToolyardChat, type PageTools } from "../src/index.js";
+import { RunTimeline, SELECTION_KEY, ToolPicker, ToolyardChat, type PageTools } from "../src/index.js";
 import { backend, fresh, Page, user } from "./page.js";
 
 const agent = "careful-components";
@@ -116,6 +116,14 @@ test("c20 a tool that was deselected is not offered with the next message", asyn
   fireEvent.click(await screen.findByRole("checkbox", { name: "delete_account" }));
   write("call confetti {}\ncall delete_account {}");
   await waitFor(() => expect(document.body.textContent).toMatch(/confetti.*(not|unknown)/i));
+  expect(screen.queryByRole("region", { name: "Allow delete_account?" })).toBeNull();
+});
+
+test("c20 what was deselected before stays so when no picker is there", async () => {
+  localStorage.setItem(SELECTION_KEY, JSON.stringify({ "gateway:delete_account": false, "page:confetti": false }));
+  open(<ToolyardChat id={fresh("chat")} agent={agent} />);
+  write("call delete_account {}");
+  await waitFor(() => expect(document.body.textContent).toMatch(/delete_account.*(not|unknown)/i));
   expect(screen.queryByRole("region", { name: "Allow delete_account?" })).toBeNull();
 });
 

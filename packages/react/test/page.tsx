@@ -4,7 +4,7 @@ import { StrictMode, type ReactElement, type ReactNode } from "react";
 import { inject } from "vitest";
 import { ToolyardClient } from "@toolyard/client";
 import { token } from "../../client/test/gateway.js";
-import { ToolyardChatProvider, useToolyardChat, type ToolyardChatHelpers, type ToolyardChatProviderProps, type UseToolyardChatOptions } from "../src/index.js";
+import { ToolyardChatProvider, useToolyardChat, type OpenChat, type ToolyardChatProviderProps, type UseToolyardChatOptions } from "../src/index.js";
 
 export const SECRET_KEY = "sk_test_of_the_packages_0001";
 export const PUBLIC_KEY = "pk_test_of_the_packages_0001";
@@ -69,12 +69,12 @@ export function chat(
   name: string,
   options: UseToolyardChatOptions,
   more: { strict?: boolean } & Partial<ToolyardChatProviderProps> = {},
-): Shown<ToolyardChatHelpers> {
+): Shown<OpenChat> {
   return show(name, () => useToolyardChat(options), more);
 }
 
 /** Says something, and does not wait for the answer. */
-export async function say({ now }: Shown<ToolyardChatHelpers>, text: string): Promise<void> {
+export async function say({ now }: Shown<OpenChat>, text: string): Promise<void> {
   await act(async () => {
     void now.sendMessage(text);
   });
@@ -86,7 +86,7 @@ export function textOf(message: { parts: { type: string }[] } | undefined): stri
 }
 
 /** Waits until the chat is ready and its last answer says something. */
-export async function hears(shown: Shown<ToolyardChatHelpers>, words: RegExp | string): Promise<void> {
+export async function hears(shown: Shown<OpenChat>, words: RegExp | string): Promise<void> {
   await waitFor(() => {
     const { status, messages, error } = shown.now;
     const text = textOf(messages.at(-1));

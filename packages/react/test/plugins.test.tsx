@@ -2,7 +2,7 @@
 import { act, waitFor } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
 import { PLUGINS_KEY, usePlugins, useToolRegistry, useToolyardChat, type BrowserPlugin } from "../src/index.js";
-import { chat, fresh, hears, say, show } from "./page.js";
+import { backend, chat, fresh, hears, say, show } from "./page.js";
 
 const time: BrowserPlugin = {
   id: "dev-time-plugin",
@@ -73,6 +73,16 @@ test("h53 what another tab or the console installs is there without a reload", (
     window.dispatchEvent(new StorageEvent("storage", { key: PLUGINS_KEY, newValue: JSON.stringify([time]) }));
   });
   expect(page.now.registry.definitions.map((tool) => tool.name)).toEqual(["get_current_time"]);
+});
+
+test("h60 a plugin of the gateway shows who vouches for it", async () => {
+  const id = fresh("react-plugin");
+  await backend().request("POST", "/api/plugins/install", { body: { ...time, id } });
+  const page = open();
+  await waitFor(() => expect(page.now.plugins.isLoading).toBe(false));
+  const found = page.now.plugins.available.find((plugin) => plugin.id === id);
+  expect(found?.installed).toMatchObject({ version: "1.0.0", verified: false, curators: [], usable: true, tools: ["get_current_time"] });
+  expect(found?.installed?.warning).toMatch(/arbitrary code/);
 });
 
 test("h52 a chat offers a plugin's tool and runs its code outside of the page", async () => {

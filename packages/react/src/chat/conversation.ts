@@ -3,20 +3,10 @@ import type { WaitAnswer } from "@toolyard/client";
 import type { Session } from "../session.js";
 import { Store } from "../store.js";
 import { followSpace } from "./follow.js";
-import { historyOf } from "./history.js";
-import { hasOpenCalls, isToolPart, toolNameOf, type ToolPart, type ToolyardMessage } from "./message.js";
+import { historyOf, withNames } from "./history.js";
+import { hasOpenCalls, isQuestion, partOf, runOf, toolNameOf, withDecision, type ToolyardMessage } from "./message.js";
+import { requestBody, type ChatSettings } from "./request.js";
 import { GatewayTransport } from "./transport.js";
-
-/** What each request of a conversation says. Missing means: as the agent has it. */
-export interface ChatSettings {
-  agent?: string | undefined;
-  model?: string | undefined;
-  selectedToolCategories?: string[] | undefined;
-  exactToolNames?: string[] | undefined;
-  excludedTools?: string[] | undefined;
-  /** More fields for the request. */
-  body?: Record<string, unknown> | undefined;
-}
 
 export interface ConversationOptions {
   settings?: ChatSettings | undefined;
@@ -60,6 +50,7 @@ export class Conversation {
   /** Somebody else ended a call that is shown as open. */
   #behind = false;
   #opened: Promise<void> | undefined;
+  #opening = false;
   #space: Promise<string | undefined> | undefined;
   #subscription: { close(): void } | undefined;
   #syncing: Promise<void> | undefined;
@@ -82,7 +73,7 @@ export class Conversation {
     this.#transport = new GatewayTransport({
       gatewayUrl: session.gatewayUrl,
       headers: () => session.headers(),
-      body: () => this.#body(),
+      body: () => requestBody(session, this.settings.get()),
       whole: options.messages !== undefined && options.messages.length > 0,
     });
     this.chat = new Chat<ToolyardMessage>({
@@ -97,8 +88,8 @@ export class Conversation {
         if (isAbort || isError) return;
         if (!this.#unfinished) this.#options.onFinish?.(message);
         void this.#follow();
-        // Later than this call, when the chat is ready again.
-        setTimeout(() => this.#settle(), 0);
+        // Later than this call, when the chat is ready again. Whoever pursues looks itself.
+        if (!this.#pursuing) setTimeout(() => this.#settle(), 0);
       },
       onError: (error) => {
         this.#options.onError?.(error);
@@ -133,7 +124,10 @@ export class Conversation {
   show(resume: boolean): () => void {
     this.#shown += 1;
     this.#closed = false;
-    if (resume) this.#opened ??= this.#open();
+    if (resume && !this.#opened) {
+      this.#opening = true;
+      this.#opened = this.#open().finally(() => (this.#opening = false));
+    } else if (resume && this.#shown === 1 && !this.#opening) void this.sync();
     void this.#follow();
     return () => {
       this.#shown -= 1;
@@ -168,7 +162,7 @@ export class Conversation {
 
   /** Whether this chat shows a question. */
   asks(waitId: string): boolean {
-    return this.#asked(waitId) !== undefined;
+    return partOf(this.chat.messages, isQuestion(waitId)) !== undefined;
   }
 
   /** Answers a question for a permission, and goes on with the answer's stream. */
@@ -176,7 +170,7 @@ export class Conversation {
     this.#answering += 1;
     try {
       await this.#session.client.waits.answer(waitId, answer);
-      this.#decided(waitId, answer);
+      if (!this.#busy) this.chat.messages = withDecision(this.chat.messages, waitId, answer);
       void this.#pursue();
     } finally {
       this.#answering -= 1;
@@ -187,29 +181,11 @@ export class Conversation {
   /** Shows the result of a call that this chat waits for, and goes on. */
   applyResult(toolCallId: string, { result, error }: { result?: unknown; error?: string }): void {
     if (this.#closed) return;
-    const part = this.#part((each) => each.toolCallId === toolCallId && each.state === "input-available");
+    const part = partOf(this.chat.messages, (each) => each.toolCallId === toolCallId && each.state === "input-available");
     if (!part) return;
     const call = { tool: toolNameOf(part), toolCallId };
     const shown = error === undefined ? { output: result ?? null } : { state: "output-error" as const, errorText: error };
     void Promise.resolve(this.chat.addToolOutput({ ...call, ...shown })).then(() => this.#settle());
-  }
-
-  #body(): Record<string, unknown> {
-    const { options, registry } = this.#session;
-    const { body, ...settings } = this.settings.get();
-    const clientTools = registry.definitions();
-    const excluded = [...(settings.excludedTools ?? []), ...registry.excluded()];
-    const said: Record<string, unknown> = {
-      agent: options.agent,
-      model: options.model,
-      // A backend's key says for whom it speaks; a user speaks for themselves.
-      entityId: options.publicKey === undefined ? options.entityId : undefined,
-      ...given(settings),
-      ...(clientTools.length > 0 ? { clientTools } : {}),
-      ...(excluded.length > 0 ? { excludedTools: excluded } : {}),
-      ...body,
-    };
-    return given(said);
   }
 
   async #open(): Promise<void> {
@@ -224,8 +200,7 @@ export class Conversation {
 
   async #call({ toolCallId, toolName, input }: { toolCallId: string; toolName: string; input?: unknown }): Promise<void> {
     if (this.#taken.has(toolCallId)) return;
-    const runId = this.chat.messages.findLast((message) => message.metadata?.runId)?.metadata?.runId;
-    const work = this.#session.run({ toolCallId, toolName, input, runId });
+    const work = this.#session.run({ toolCallId, toolName, input, runId: runOf(this.chat.messages) });
     if (!work) return;
     this.#taken.add(toolCallId);
     this.#working.add(toolCallId);
@@ -258,7 +233,9 @@ export class Conversation {
   }
 
   async #pursue(): Promise<void> {
-    if (this.#pursuing) return;
+    // A stream that is open may end before it tells of what this page just did.
+    if (this.#busy) this.#behind = true;
+    if (this.#busy || this.#pursuing) return;
     this.#pursuing = true;
     try {
       for (const delay of [0, 50, 100, 200, 500, 1_000, 2_000, 5_000]) {
@@ -303,7 +280,7 @@ export class Conversation {
   #spaceId(): Promise<string | undefined> {
     const { spaceId } = this.connection.get();
     if (spaceId !== undefined) return Promise.resolve(spaceId);
-    const runId = this.chat.messages.findLast((message) => message.metadata?.runId)?.metadata?.runId;
+    const runId = runOf(this.chat.messages);
     if (runId === undefined) return Promise.resolve(undefined);
     this.#space ??= this.#session.client.runs
       .get(runId)
@@ -364,43 +341,7 @@ export class Conversation {
     } else await this.#load().catch(() => undefined);
   }
 
-  /** Shows a decision before the stream does. */
-  #decided(waitId: string, { decision, message }: WaitAnswer): void {
-    const asked = this.#asked(waitId);
-    if (!asked || this.#busy) return;
-    const approval = { id: waitId, approved: decision === "allow", ...(message === undefined ? {} : { reason: message }) };
-    const decided = { ...asked, state: "approval-responded", approval };
-    this.chat.messages = this.chat.messages.map((each) => ({
-      ...each,
-      parts: each.parts.map((part) => ((part as ToolPart) === asked ? (decided as typeof part) : part)),
-    }));
-  }
-
-  #asked(waitId: string): ToolPart | undefined {
-    return this.#part((part) => part.state === "approval-requested" && part.approval?.id === waitId);
-  }
-
-  #part(fits: (part: ToolPart) => boolean): ToolPart | undefined {
-    for (const message of this.chat.messages) {
-      for (const part of message.parts) if (isToolPart(part) && fits(part)) return part;
-    }
-    return undefined;
-  }
-
   #connected(change: Partial<Connection>): void {
     this.connection.set({ ...this.connection.get(), ...change });
   }
-}
-
-/** Stored messages under the ids that the page shows them with, so that nothing is drawn anew. */
-function withNames(stored: ToolyardMessage[], shown: readonly ToolyardMessage[]): ToolyardMessage[] {
-  const text = (message: ToolyardMessage) => JSON.stringify(message.parts.map((part) => (part.type === "text" ? part.text : part.type)));
-  return stored.map((message, at) => {
-    const same = shown[at];
-    return same?.role === "user" && message.role === "user" && text(same) === text(message) ? { ...message, id: same.id } : message;
-  });
-}
-
-function given<Fields extends object>(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
 }
