@@ -10,14 +10,19 @@ export default defineConfig({
   plugins: [react()],
   resolve: {
     // From its source: the page needs no second build.
-    alias: { "@toolyard/client": fileURLToPath(new URL("../../packages/client/src/index.ts", import.meta.url)) },
+    alias: {
+      "@toolyard/client": fileURLToPath(new URL("../../packages/client/src/index.ts", import.meta.url)),
+      "@toolyard/react": fileURLToPath(new URL("../../packages/react/src/index.ts", import.meta.url)),
+    },
+    dedupe: ["react", "react-dom"],
   },
   build: {
     target: "es2022",
     // The policy of the page allows no inline anything.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    reportCompressedSize: true,
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 900,
   },
   server: { port: 5173, proxy: { "/api": { target: gateway, changeOrigin: true, headers: { origin: gateway } } } },
 });

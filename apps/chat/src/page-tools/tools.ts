@@ -1,5 +1,5 @@
 /** Tools that this page runs itself, for any agent. */
-import type { ToolRegistration } from "@toolyard/client";
+import type { PageTools } from "@toolyard/react";
 import { confetti } from "./confetti.ts";
 
 /** Texts of the page that an agent may read at once. */
@@ -26,34 +26,17 @@ function writeFile({ path, text }: { path: string; text: string }): { saved: str
   return { saved: name, bytes: blob.size };
 }
 
-/** Agents bring these by themselves; the page only runs them. */
-export const RUNS: ToolRegistration[] = [
-  {
-    name: "read_screen",
-    description: "Reads the text that the person sees right now.",
-    parameters: { type: "object", properties: {} },
-    idempotent: true,
-    execute: (args: { area?: string }) => readScreen(args ?? {}),
-  },
-  {
-    name: "write_file",
-    description: "Saves a text file.",
-    parameters: { type: "object", properties: {} },
-    execute: (args: { path: string; text: string }) => writeFile(args),
-  },
-];
-
-/** Tools that the page offers to every agent. */
-export const OFFERS: ToolRegistration[] = [
-  {
-    name: "confetti",
+/** Agents bring the first two by themselves and the page runs them; the others it offers to every agent. */
+export const PAGE_TOOLS: PageTools = {
+  read_screen: (args: { area?: string }) => readScreen(args ?? {}),
+  write_file: (args: { path: string; text: string }) => writeFile(args),
+  confetti: {
     description: "Throws confetti over the page, for something worth celebrating.",
     parameters: { type: "object", properties: {}, additionalProperties: false },
     idempotent: true,
     execute: () => confetti(),
   },
-  {
-    name: "show_chart",
+  show_chart: {
     description: "Shows a bar chart in the chat.",
     parameters: {
       type: "object",
@@ -75,4 +58,7 @@ export const OFFERS: ToolRegistration[] = [
     idempotent: true,
     execute: ({ bars }: { bars: unknown[] }) => ({ shown: bars.length }),
   },
-];
+};
+
+/** Tools that only answer: after a reload in the middle they run again. */
+export const HARMLESS = new Set(["read_screen", "confetti", "show_chart"]);
