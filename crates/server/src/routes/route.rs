@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use axum::http::Method;
+use axum::http::request::Parts;
 use axum::response::Response;
 use futures::future::BoxFuture;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -65,14 +66,17 @@ type Answered = BoxFuture<'static, Result<Response, Refusal>>;
 /// The query of a visit, and what it is answered.
 type VisitedBy = dyn Fn(Arc<App>, HashMap<String, String>) -> Answered + Send + Sync;
 
+/// What opens a socket.
+type OpenedBy = fn(Arc<App>, Parts) -> Answered;
+
 #[derive(Clone)]
 pub(crate) enum Handler {
     Open(Arc<dyn Fn(Arc<App>) -> Answered + Send + Sync>),
     /// Needs no key either, and reads the query.
     Visited(Arc<VisitedBy>),
     Keyed(Arc<dyn Fn(Call) -> Answered + Send + Sync>),
-    /// The socket of a program that executes tools.
-    Socket,
+    /// Opens a socket.
+    Socket(OpenedBy),
 }
 
 /// A line of the table.
@@ -123,8 +127,12 @@ impl Route {
     }
 
     /// The route that opens a socket, and the messages on it.
-    pub(crate) fn socket<C: JsonSchema, G: JsonSchema>(path: &'static str, summary: &'static str) -> Self {
-        let mut route = Self::new(Method::GET, path, Access::Either, summary, Handler::Socket);
+    pub(crate) fn socket<C: JsonSchema, G: JsonSchema>(
+        path: &'static str,
+        summary: &'static str,
+        open: OpenedBy,
+    ) -> Self {
+        let mut route = Self::new(Method::GET, path, Access::Either, summary, Handler::Socket(open));
         route.status = 101;
         route.messages = Some((schema_of::<C>, schema_of::<G>));
         route
