@@ -63,6 +63,7 @@ pub(crate) struct Config {
     /// A file of more of them, in the `mcpServers` form of other hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mcp_servers_file: Option<PathBuf>,
+    pub(crate) mcp_server: McpServerSection,
 }
 
 impl Default for Config {
@@ -93,6 +94,7 @@ impl Default for Config {
             models: BTreeMap::new(),
             mcp_servers: BTreeMap::new(),
             mcp_servers_file: None,
+            mcp_server: McpServerSection::default(),
         }
     }
 }
@@ -315,6 +317,23 @@ impl Default for Limits {
             public_tools: limits::PUBLIC_TOOLS,
             secret_tools: limits::SECRET_TOOLS,
         }
+    }
+}
+
+/// Agents as MCP servers, at `/mcp/{agent}`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct McpServerSection {
+    pub(crate) enabled: bool,
+    /// Agents may let MCP clients call their own tools (`mcpServer.tools`).
+    pub(crate) own_tools: bool,
+    /// A call that takes longer becomes a task, if the client knows tasks.
+    pub(crate) task_after_ms: u64,
+}
+
+impl Default for McpServerSection {
+    fn default() -> Self {
+        Self { enabled: true, own_tools: true, task_after_ms: limits::MCP_TASK_AFTER_MS }
     }
 }
 

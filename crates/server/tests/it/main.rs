@@ -15,6 +15,7 @@ mod compute;
 #[allow(dead_code, reason = "shared with the kill tests, which use all of it")]
 mod database;
 mod definitions;
+mod documents;
 mod edge;
 mod families;
 mod far_side;
