@@ -183,6 +183,10 @@ pub const SOCKET_PING_SECONDS: u64 = 20;
 pub const SOCKET_REGISTER_SECONDS: u64 = 10;
 /// Calls that one socket holds at once.
 pub const SOCKET_CALLS: usize = 32;
+/// Requests that are answered at once on one chat socket.
+pub const CHAT_SOCKET_REQUESTS: usize = 16;
+/// Chat sockets on one node that have not shown a key yet.
+pub const CHAT_SOCKET_STRANGERS: usize = 256;
 /// Sockets of one user on one node.
 pub const SOCKETS_PER_USER: usize = 16;
 /// Tools that one socket offers to execute.
