@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use toolyard_mcp::server::{Card, Change, Desk, Fault, Visit};
 
+use crate::tasks::Tasks;
 use crate::{asking, tools};
 
 /// One pixel.
@@ -14,11 +15,12 @@ pub(crate) const PNG: &str =
 
 pub(crate) struct Fixtures {
     pub(crate) changes: broadcast::Sender<Change>,
+    pub(crate) tasks: Tasks,
 }
 
 impl Fixtures {
     pub(crate) fn new() -> Self {
-        Self { changes: broadcast::channel(64).0 }
+        Self { changes: broadcast::channel(64).0, tasks: Tasks::default() }
     }
 
     async fn reply(&self, method: &str, params: Value, visit: Visit) -> Result<Value, Fault> {
@@ -35,6 +37,7 @@ impl Fixtures {
             "completion/complete" => {
                 Ok(json!({ "completion": { "values": ["paris", "park", "party"], "hasMore": false } }))
             }
+            "tasks/get" | "tasks/update" | "tasks/cancel" => self.tasks.answer(method, &params),
             "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => Ok(json!({})),
             other => Err(Fault::method(other)),
         }
@@ -57,6 +60,7 @@ impl Desk for Fixtures {
             capabilities: json!({
                 "tools": { "listChanged": true }, "prompts": { "listChanged": true },
                 "resources": { "subscribe": true, "listChanged": true }, "completions": {}, "logging": {},
+                "extensions": { "io.modelcontextprotocol/tasks": {} },
             }),
         }
     }

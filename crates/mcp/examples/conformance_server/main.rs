@@ -8,6 +8,7 @@
 
 mod asking;
 mod desk;
+mod tasks;
 mod tools;
 
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolyard_mcp::server::{Change, Fault, Visit};
 
-use crate::asking;
 use crate::desk::{Fixtures, PNG};
+use crate::{asking, tasks};
 
 /// An empty sound.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
@@ -51,6 +51,7 @@ pub(crate) fn list() -> Vec<Value> {
     .into_iter()
     .map(plain)
     .collect();
+    tools.extend(tasks::list());
     tools.push(with("test_sampling", "prompt"));
     tools.push(with("test_elicitation", "message"));
     let mut headed = with("test_headers", "region");
@@ -83,6 +84,9 @@ fn text(text: impl Into<String>) -> Value {
 pub(crate) async fn call(fixtures: &Fixtures, params: &Value, visit: &Visit) -> Result<Value, Fault> {
     let name = params["name"].as_str().unwrap_or_default();
     if let Some(answer) = asking::call(name, params, visit)? {
+        return Ok(answer);
+    }
+    if let Some(answer) = tasks::call(&fixtures.tasks, params, visit).await? {
         return Ok(answer);
     }
     let image = json!({ "type": "image", "data": PNG, "mimeType": "image/png" });

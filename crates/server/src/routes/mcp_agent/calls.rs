@@ -32,7 +32,8 @@ pub(super) async fn call(
 ) -> Result<Value, Fault> {
     let found = desk.find_tool(&tool_use.name).await?;
     if let Some(run) = &tool_use.run {
-        let reached = runs::find(desk, run).await?;
+        let mut reached = runs::find(desk, run).await?;
+        reached.own = true;
         runs::give(desk, &reached, &tool_use.replies, visit).await?;
         return follow(desk, reached, visit, able).await;
     }
@@ -106,6 +107,7 @@ async fn reach(
     match turned {
         Ok(turned) => {
             let mut reached = runs::find(desk, &turned.run).await?;
+            reached.own = true;
             reached.taking = match turned.start {
                 Start::Taking(message) => Some(message),
                 Start::After(_) | Start::Turn(_) => None,
@@ -157,7 +159,11 @@ async fn ask_now(
     let mut replies = Map::new();
     for (key, request) in stands.open.iter().flat_map(|open| open.requests(able)) {
         // A client that cannot answer after all leaves the question open.
-        let Ok(reply) = visit.ask(request).await else { return Ok(false) };
+        let reply = tokio::select! {
+            reply = visit.ask(request) => reply,
+            () = visit.cancelled() => return Err(runs::taken_back(desk, reached).await),
+        };
+        let Ok(reply) = reply else { return Ok(false) };
         replies.insert(key, reply);
     }
     if replies.is_empty() {
