@@ -289,7 +289,7 @@ async fn every_cell(deed: Deed) -> usize {
                 assert!(named, "{start:?} × {watch:?} × {end:?}: {told}");
                 cells += 1;
             }
-            let result = format!("from {end:?}");
+            let result = format!("from-{end:?}");
             let (told, expected) = match deed {
                 Deed::Answer => (world.answer(end, &paused, &result).await, result.as_str()),
                 _ => (world.approve(end, &paused).await, "gone"),
