@@ -179,8 +179,6 @@ pub const REQUEST_ANSWER_BYTES: u64 = 4 << 20;
 pub const PRESENCE_SECONDS: i64 = 60;
 /// Seconds between two pings of a client's socket.
 pub const SOCKET_PING_SECONDS: u64 = 20;
-/// Seconds that a client's socket may be silent before it is closed.
-pub const SOCKET_SILENCE_SECONDS: u64 = 50;
 /// Seconds until a client's socket must have said who it is.
 pub const SOCKET_REGISTER_SECONDS: u64 = 10;
 /// Calls that one socket holds at once.

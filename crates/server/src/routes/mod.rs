@@ -42,6 +42,7 @@ pub(crate) mod router;
 mod runs;
 mod secrets;
 mod selection;
+mod session;
 mod spaces;
 mod table;
 mod tools;
