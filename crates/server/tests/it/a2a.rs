@@ -390,7 +390,7 @@ async fn a2a_check_judges_an_agent() {
 
 /// HTTP+JSON as 0.3 has it: `/v1` before the paths, its words in the bodies.
 #[tokio::test]
-async fn l17_the_http_json_binding_of_0_3_serves_every_operation() {
+async fn the_http_json_binding_of_0_3_serves_every_operation() {
     let gateway = start(&[("TOOLYARD_ALLOW_PRIVATE_NETWORK", "127.0.0.1")]).await;
     let at = |verb: Method, path: &str| gateway.secret(verb, &format!("/a2a/assistant/v1/{path}"));
     let says = |text: &str| {

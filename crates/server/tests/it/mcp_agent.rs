@@ -72,27 +72,27 @@ async fn tell(era: &'static str, wire: &'static str) {
 }
 
 #[tokio::test]
-async fn l22_the_client_of_2025_11_25_tells_its_stories_over_http() {
+async fn the_client_of_2025_11_25_tells_its_stories_over_http() {
     tell("legacy", "http").await;
 }
 
 #[tokio::test]
-async fn l22_the_client_of_2025_11_25_tells_its_stories_over_stdio() {
+async fn the_client_of_2025_11_25_tells_its_stories_over_stdio() {
     tell("legacy", "stdio").await;
 }
 
 #[tokio::test]
-async fn l22_the_client_of_2026_07_28_tells_its_stories_over_http() {
+async fn the_client_of_2026_07_28_tells_its_stories_over_http() {
     tell("modern", "http").await;
 }
 
 #[tokio::test]
-async fn l22_the_client_of_2026_07_28_tells_its_stories_over_stdio() {
+async fn the_client_of_2026_07_28_tells_its_stories_over_stdio() {
     tell("modern", "stdio").await;
 }
 
 #[tokio::test]
-async fn l22_the_client_for_python_tells_its_story() {
+async fn the_client_for_python_tells_its_story() {
     let python = root().join("target/mcp-servers/python/bin/python");
     if !python.exists() {
         eprintln!(
@@ -171,7 +171,7 @@ fn tasks() -> Value {
 
 /// A long run is a task: it is asked after, answered and ended by its id.
 #[tokio::test]
-async fn l22_a_long_call_is_a_task() {
+async fn a_long_call_is_a_task() {
     let gateway = start(Folder::new(), &[("TOOLYARD_MCP_SERVER_TASK_AFTER_MS", "1")]).await;
     let client = Modern::new(&gateway, tasks());
     let made = client.call("ask_story", json!({ "message": "slow 500" })).await;
@@ -216,7 +216,7 @@ async fn l22_a_long_call_is_a_task() {
 /// The whole state of a paused call is the run's: it survives a kill, and the
 /// answer may come to another process.
 #[tokio::test]
-async fn l22_a_question_survives_a_kill_of_the_gateway() {
+async fn a_question_survives_a_kill_of_the_gateway() {
     let gateway = gateway().await;
     let able = json!({ "elicitation": { "form": {} } });
     let arguments = json!({ "message": "call delete_thing {}" });
@@ -342,7 +342,7 @@ async fn x11_sessions_have_owners_and_foreign_pages_are_refused() {
 
 /// The operator and the agent decide what there is.
 #[tokio::test]
-async fn l22_what_clients_see_is_decided_by_the_configurations() {
+async fn what_clients_see_is_decided_by_the_configurations() {
     let gateway = start(Folder::new(), &[("TOOLYARD_MCP_SERVER_OWN_TOOLS", "false")]).await;
     let listed = Modern::new(&gateway, json!({})).result("tools/list", json!({})).await;
     assert_eq!(listed["tools"].as_array().unwrap().len(), 1, "{listed}");
@@ -401,7 +401,7 @@ impl Program {
 
 /// A desktop keeps its program for days; the gateway behind it may be restarted.
 #[tokio::test]
-async fn l22_the_program_outlives_a_restart_of_the_gateway() {
+async fn the_program_outlives_a_restart_of_the_gateway() {
     let gateway = gateway().await;
     let mut program = Program::start(&gateway);
     program.say("this is no JSON").await;
