@@ -124,14 +124,14 @@ async fn follow(desk: &AgentDesk, reached: Reached, visit: &Visit, able: Able) -
     let modern = visit.is_modern();
     let longest =
         (able.tasks && modern).then(|| Duration::from_millis(desk.app.config.mcp_server.task_after_ms));
+    // Without patience every call is a task.
+    if longest.is_some_and(|longest| longest.is_zero()) {
+        return task(desk, &reached, visit, able).await;
+    }
     for _ in 0..ROUNDS {
         let stands = match runs::watch(desk, &reached, Until::Rest, visit, longest).await? {
             Watched::Stands(stands) => stands,
-            Watched::Long => {
-                let stands = runs::stand(desk, &reached, visit).await?;
-                let row = runs::find(desk, &reached.row.id).await?.row;
-                return Ok(mcp::task_created(&stands, able, (row.created_at, row.updated_at)));
-            }
+            Watched::Long => return task(desk, &reached, visit, able).await,
         };
         if modern && let Some(question) = mcp::input_required(&stands, able) {
             return Ok(question);
@@ -142,6 +142,13 @@ async fn follow(desk: &AgentDesk, reached: Reached, visit: &Visit, able: Able) -
     }
     let stands = runs::stand(desk, &reached, visit).await?;
     Ok(mcp::call_result(&stands, reached.session()))
+}
+
+/// The call goes on as a task.
+async fn task(desk: &AgentDesk, reached: &Reached, visit: &Visit, able: Able) -> Result<Value, Fault> {
+    let stands = runs::stand(desk, reached, visit).await?;
+    let row = runs::find(desk, &reached.row.id).await?.row;
+    Ok(mcp::task_created(&stands, able, (row.created_at, row.updated_at)))
 }
 
 /// Asks a client of the older era while its call is open. False: nothing came
