@@ -34,6 +34,7 @@ async fn main() {
     loop {
         let (socket, _) = listener.accept().await.unwrap();
         let (server, fixtures) = (server.clone(), fixtures.clone());
+        // tidy: spawn — a connection of a program for tests
         tokio::spawn(async move {
             let service = service_fn(move |request| answer(server.clone(), fixtures.clone(), request));
             // A client that hangs up is no news.
