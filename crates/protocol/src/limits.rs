@@ -225,6 +225,10 @@ pub const MCP_MESSAGE_BYTES: usize = 4 << 20;
 pub const MCP_STDERR_BYTES: usize = 4 << 10;
 /// Sessions of MCP clients of the older era that a node holds open.
 pub const MCP_SERVER_SESSIONS: usize = 1024;
+/// Of these, the ones of one caller; one more ends the oldest.
+pub const MCP_SERVER_SESSIONS_EACH: usize = 32;
+/// A session that is silent for so long ends.
+pub const MCP_SERVER_SESSION_SECONDS: u64 = 3600;
 /// A request of an MCP client.
 pub const MCP_SERVER_BODY_BYTES: usize = 16 << 20;
 /// After this a call of an MCP client that knows tasks becomes one.
