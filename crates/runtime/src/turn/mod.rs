@@ -20,10 +20,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolyard_dialects::telling::Start;
 use toolyard_engine::facts::Answer;
+use toolyard_models::direct;
 use toolyard_protocol::agent::OutputSection;
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::{
-    AgentName, ApiError, CallId, MessageId, Principal, RunId, SpaceId, ToolOutcome, Viewer, WaitId,
+    AgentName, ApiError, CallId, MessageId, Principal, RunId, SpaceId, ToolName, ToolOutcome, Viewer, WaitId,
 };
 use toolyard_store::{Tx, failpoint};
 
@@ -102,6 +103,28 @@ impl Runtime {
     /// Takes a turn.
     pub async fn turn(self: &Arc<Self>, turn: Turn) -> Result<Turned, ApiError> {
         self.check_model(turn.model.as_deref())?;
+        self.bring(turn).await
+    }
+
+    /// Takes a turn that calls one tool of the agent, and no model. The call
+    /// passes the same gate as a model's would.
+    pub async fn turn_directly(
+        self: &Arc<Self>,
+        mut turn: Turn,
+        tool: &ToolName,
+        arguments: &Value,
+    ) -> Result<Turned, ApiError> {
+        turn.model = Some(direct::MODEL.to_owned());
+        turn.items = vec![Item {
+            name: Some(MessageId::mint().to_string()),
+            speaker: Speaker::User,
+            parts: vec![direct::part(tool, arguments)],
+            metadata: None,
+        }];
+        self.bring(turn).await
+    }
+
+    async fn bring(self: &Arc<Self>, turn: Turn) -> Result<Turned, ApiError> {
         let turn = Arc::new(turn);
         self.starting(STARTS, move |rt, mut desk| {
             let turn = turn.clone();
@@ -125,7 +148,7 @@ impl Runtime {
         let place = self.find_place(tx, turn).await?;
         let tools = match turn.tools.is_empty() {
             true => None,
-            false => Some(self.join_client_tools(&place.agent, &turn.tools)?),
+            false => Some(self.join_client_tools(tx, &turn.by.tenant, &place.agent, &turn.tools).await?),
         };
         let aligned = align::align(tx, turn, &place).await?;
         let taken = replies::take(tx, turn, &place, desk).await?;

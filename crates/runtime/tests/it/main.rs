@@ -8,6 +8,7 @@ mod children;
 mod client_tools;
 mod endings;
 mod hooks;
+mod live;
 mod memory;
 mod messages;
 mod models;
