@@ -263,7 +263,9 @@ export class Conversation {
       this.#again = false;
       if (this.#busy || this.#closed) return;
       await this.#load().catch(() => undefined);
-      if (!this.#busy) await this.chat.resumeStream();
+      if (this.#busy) return;
+      await this.chat.resumeStream();
+      if (this.chat.status === "ready" && !this.#transport.found) this.#unfinished = false;
       this.#session.ledger.touch();
     } while (this.#again);
   }
