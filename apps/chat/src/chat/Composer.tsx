@@ -1,5 +1,5 @@
 import { ArrowUp, Paperclip, Square, X } from "lucide-react";
-import { useRef, useState, type KeyboardEvent } from "react";
+import { useEffect, useRef, useState, type KeyboardEvent } from "react";
 import { upload } from "../api/gateway.ts";
 import type { AgentRow, Model } from "../api/types.ts";
 import { sentence } from "../lib/query.ts";
@@ -26,6 +26,11 @@ export function Composer({ agents, agent, onAgent, models, model, onModel, busy,
   const [wrong, setWrong] = useState<string>();
   const picker = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLTextAreaElement>(null);
+
+  // Ready to type, except where that would open a keyboard over the page.
+  useEffect(() => {
+    if (matchMedia("(hover: hover)").matches) box.current?.focus({ preventScroll: true });
+  }, []);
 
   const send = async () => {
     const said = text.trim();

@@ -143,7 +143,7 @@ function Code({ text, language }: { text: string; language: string }) {
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <figure className="code">
+    <figure className="code-figure">
       <figcaption>
         <span>{language || "code"}</span>
         <button type="button" className="button plain tiny" onClick={() => void copy()}>
