@@ -27,6 +27,8 @@ pub(crate) struct App {
     pub(crate) guarded: Door,
     /// The MCP servers of the operator and of agents.
     pub(crate) mcp: McpTools,
+    /// The clients that talk to agents over MCP.
+    pub(crate) mcp_clients: toolyard_mcp::server::Server,
     /// The address that people's browsers know the gateway by.
     pub(crate) public_url: String,
     /// What the operator says about plugins.

@@ -17,6 +17,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use super::origin::{Pattern, split_port};
 use super::refusal::Refusal;
 use super::version;
+use crate::sse::RUN;
 
 /// Who may call from a browser.
 #[derive(Debug, Clone)]
@@ -100,6 +101,10 @@ impl Sites {
                 HeaderName::from_static("x-secret-key"),
                 HeaderName::from_static("x-filename"),
                 HeaderName::from_static("x-mcp-mode"),
+                HeaderName::from_static("mcp-session-id"),
+                HeaderName::from_static("mcp-protocol-version"),
+                HeaderName::from_static("mcp-method"),
+                HeaderName::from_static("mcp-name"),
                 HeaderName::from_static("idempotency-key"),
                 HeaderName::from_static("last-event-id"),
                 version::SDK,
@@ -107,8 +112,10 @@ impl Sites {
             .expose_headers([
                 header::RETRY_AFTER,
                 HeaderName::from_static("x-request-id"),
+                HeaderName::from_static("mcp-session-id"),
                 version::VERSION,
                 version::WARNING,
+                RUN,
             ])
             .max_age(Duration::from_secs(600))
     }

@@ -23,6 +23,7 @@ mod keys;
 mod knowledge;
 mod logins;
 mod mcp;
+mod mcp_agent;
 mod members;
 mod memories;
 mod messages;

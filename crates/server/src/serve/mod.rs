@@ -139,6 +139,7 @@ async fn assemble(
     runtime.deliver_parcels(delivery);
     let jwt = JwtCheck::new(&config, made.jwt.expose(), &door).map_err(|e| ServeError::Door(e.causes()))?;
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
+    let shutdown = CancellationToken::new();
     Ok(Arc::new(App {
         store,
         runtime,
@@ -146,6 +147,11 @@ async fn assemble(
         secrets,
         guarded,
         mcp,
+        // Host and Origin are the edge's to check, for all routes alike.
+        mcp_clients: toolyard_mcp::server::Server::new(
+            toolyard_mcp::server::Sites::Checked,
+            shutdown.clone(),
+        ),
         public_url,
         plugins,
         signer: UrlSigner::new(made.jwt.expose()),
@@ -154,7 +160,7 @@ async fn assemble(
         sites: Sites::new(&config.origins(), bound),
         meter,
         tasks: Tasks::default(),
-        shutdown: CancellationToken::new(),
+        shutdown,
         config,
     }))
 }

@@ -20,8 +20,9 @@ export type CallEnd = ({ state: "done" } & Outcome) | { state: "elsewhere" | "la
 
 /** A claim lasts a minute. */
 const RENEW_MS = 25_000;
-/** How often a call that another device has is looked after. */
-const LOOK_MS = 5_000;
+/** Pauses between looks at a call that another device has, and between tries to hand a result in. */
+const LOOK_MS = [250, 500, 1_000, 2_000, 5_000];
+const pause = (attempt: number) => new Promise((next) => setTimeout(next, LOOK_MS[Math.min(attempt, LOOK_MS.length - 1)]));
 
 /**
  * Calls that run in this tab, by gateway and id. It is one table for the whole
@@ -83,7 +84,7 @@ export class PageCalls {
   /** Says "mine" for a call; nothing if it has ended. Waits while another device has it. */
   async #claim(call: PageCall): Promise<WaitView | undefined> {
     const { client, clientId } = this.#options;
-    for (;;) {
+    for (let attempt = 0; ; attempt += 1) {
       const wait = await this.#find(call);
       if (!wait?.mayAnswer) return undefined;
       try {
@@ -96,7 +97,7 @@ export class PageCalls {
           throw thrown;
         }
       }
-      await new Promise((next) => setTimeout(next, LOOK_MS));
+      await pause(attempt);
     }
   }
 
@@ -126,13 +127,13 @@ export class PageCalls {
   async #tell(runId: string, callId: string, { result, error }: Outcome): Promise<boolean> {
     const { client, clientId } = this.#options;
     const body = error === undefined ? { callId, result } : { callId, error };
-    for (;;) {
+    for (let attempt = 0; ; attempt += 1) {
       try {
         await client.tools.submitRunResult(runId, { ...body, source: "client", clientId });
         return true;
       } catch (thrown) {
         if (thrown instanceof ToolyardError && !thrown.passing) return false;
-        await new Promise((next) => setTimeout(next, LOOK_MS));
+        await pause(attempt);
       }
     }
   }

@@ -1,4 +1,4 @@
-import { randomName } from "./exclusive.js";
+import { hasLocks, randomName } from "./exclusive.js";
 
 const KEY = "toolyard_client";
 
@@ -8,8 +8,7 @@ const KEY = "toolyard_client";
  * own call back at once; else it is one per page.
  */
 export function placeName(): string {
-  const shared = typeof navigator !== "undefined" && navigator.locks !== undefined;
-  if (!shared) return `page_${randomName()}`;
+  if (!hasLocks()) return `page_${randomName()}`;
   try {
     const known = localStorage.getItem(KEY);
     if (known) return known;

@@ -1,23 +1,12 @@
 import { Chat } from "@ai-sdk/react";
 import type { WaitAnswer } from "@toolyard/client";
-import { lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from "ai";
 import type { Session } from "../session.js";
 import { Store } from "../store.js";
 import { followSpace } from "./follow.js";
-import { historyOf } from "./history.js";
-import { hasOpenCalls, isToolPart, toolNameOf, type ToolPart, type ToolyardMessage } from "./message.js";
+import { historyOf, withNames } from "./history.js";
+import { hasOpenCalls, isQuestion, partOf, runOf, toolNameOf, withDecision, type ToolyardMessage } from "./message.js";
+import { requestBody, type ChatSettings } from "./request.js";
 import { GatewayTransport } from "./transport.js";
-
-/** What each request of a conversation says. Missing means: as the agent has it. */
-export interface ChatSettings {
-  agent?: string | undefined;
-  model?: string | undefined;
-  selectedToolCategories?: string[] | undefined;
-  exactToolNames?: string[] | undefined;
-  excludedTools?: string[] | undefined;
-  /** More fields for the request. */
-  body?: Record<string, unknown> | undefined;
-}
 
 export interface ConversationOptions {
   settings?: ChatSettings | undefined;
@@ -52,9 +41,16 @@ export class Conversation {
   readonly #session: Session;
   readonly #transport: GatewayTransport;
   readonly #options: ConversationOptions;
-  /** Calls that ended without this page: a replay tells of them again. */
-  readonly #elsewhere = new Set<string>();
+  /** Calls that this page has run or tried to: a replay tells of them again. */
+  readonly #taken = new Set<string>();
+  /** Calls that this page runs now. */
+  readonly #working = new Set<string>();
+  /** The run that is shown last goes on, as far as this page knows. */
+  #unfinished = false;
+  /** Somebody else ended a call that is shown as open. */
+  #behind = false;
   #opened: Promise<void> | undefined;
+  #opening = false;
   #space: Promise<string | undefined> | undefined;
   #subscription: { close(): void } | undefined;
   #syncing: Promise<void> | undefined;
@@ -63,6 +59,7 @@ export class Conversation {
   #closed = false;
   #recovering = false;
   #answering = 0;
+  #pursuing = false;
   #wanted: string;
 
   constructor(session: Session, id: string, options: ConversationOptions) {
@@ -76,22 +73,23 @@ export class Conversation {
     this.#transport = new GatewayTransport({
       gatewayUrl: session.gatewayUrl,
       headers: () => session.headers(),
-      body: () => this.#body(),
+      body: () => requestBody(session, this.settings.get()),
       whole: options.messages !== undefined && options.messages.length > 0,
     });
     this.chat = new Chat<ToolyardMessage>({
       id,
       transport: this.#transport,
       messages: options.messages ?? [],
-      sendAutomaticallyWhen: (state) =>
-        lastAssistantMessageIsCompleteWithToolCalls(state) || lastAssistantMessageIsCompleteWithApprovalResponses(state),
       // Not awaited: the stream would wait for the tool.
       onToolCall: ({ toolCall }) => void this.#call(toolCall),
-      onFinish: ({ message, isAbort, isError }) => {
+      onFinish: ({ message, isAbort, isError, finishReason }) => {
         session.ledger.touch();
+        this.#unfinished = isAbort || isError || finishReason === undefined || finishReason === "tool-calls";
         if (isAbort || isError) return;
-        this.#options.onFinish?.(message);
+        if (!this.#unfinished) this.#options.onFinish?.(message);
         void this.#follow();
+        // Later than this call, when the chat is ready again. Whoever pursues looks itself.
+        if (!this.#pursuing) setTimeout(() => this.#settle(), 0);
       },
       onError: (error) => {
         this.#options.onError?.(error);
@@ -126,7 +124,10 @@ export class Conversation {
   show(resume: boolean): () => void {
     this.#shown += 1;
     this.#closed = false;
-    if (resume) this.#opened ??= this.#open();
+    if (resume && !this.#opened) {
+      this.#opening = true;
+      this.#opened = this.#open().finally(() => (this.#opening = false));
+    } else if (resume && this.#shown === 1 && !this.#opening) void this.sync();
     void this.#follow();
     return () => {
       this.#shown -= 1;
@@ -161,7 +162,7 @@ export class Conversation {
 
   /** Whether this chat shows a question. */
   asks(waitId: string): boolean {
-    return this.#asked(waitId) !== undefined;
+    return partOf(this.chat.messages, isQuestion(waitId)) !== undefined;
   }
 
   /** Answers a question for a permission, and goes on with the answer's stream. */
@@ -169,51 +170,22 @@ export class Conversation {
     this.#answering += 1;
     try {
       await this.#session.client.waits.answer(waitId, answer);
-      await this.answered(waitId, answer);
+      if (!this.#busy) this.chat.messages = withDecision(this.chat.messages, waitId, answer);
+      void this.#pursue();
     } finally {
       this.#answering -= 1;
       this.#session.ledger.touch();
     }
   };
 
-  /** A permission that this chat asks for was given or not, here or elsewhere. */
-  async answered(waitId: string, { decision, message }: WaitAnswer): Promise<void> {
-    if (!this.#asked(waitId)) return;
-    // The gateway has the answer; this request follows what comes of it.
-    await this.chat.addToolApprovalResponse({
-      id: waitId,
-      approved: decision === "allow",
-      ...(message === undefined ? {} : { reason: message }),
-    });
-  }
-
   /** Shows the result of a call that this chat waits for, and goes on. */
   applyResult(toolCallId: string, { result, error }: { result?: unknown; error?: string }): void {
     if (this.#closed) return;
-    const part = this.#part((each) => each.toolCallId === toolCallId && each.state === "input-available");
+    const part = partOf(this.chat.messages, (each) => each.toolCallId === toolCallId && each.state === "input-available");
     if (!part) return;
     const call = { tool: toolNameOf(part), toolCallId };
-    void this.chat.addToolOutput(
-      error === undefined ? { ...call, output: result ?? null } : { ...call, state: "output-error", errorText: error },
-    );
-  }
-
-  #body(): Record<string, unknown> {
-    const { options, registry } = this.#session;
-    const { body, ...settings } = this.settings.get();
-    const clientTools = registry.definitions();
-    const excluded = [...(settings.excludedTools ?? []), ...registry.excluded()];
-    const said: Record<string, unknown> = {
-      agent: options.agent,
-      model: options.model,
-      // A backend's key says for whom it speaks; a user speaks for themselves.
-      entityId: options.publicKey === undefined ? options.entityId : undefined,
-      ...given(settings),
-      ...(clientTools.length > 0 ? { clientTools } : {}),
-      ...(excluded.length > 0 ? { excludedTools: excluded } : {}),
-      ...body,
-    };
-    return given(said);
+    const shown = error === undefined ? { output: result ?? null } : { state: "output-error" as const, errorText: error };
+    void Promise.resolve(this.chat.addToolOutput({ ...call, ...shown })).then(() => this.#settle());
   }
 
   async #open(): Promise<void> {
@@ -227,18 +199,61 @@ export class Conversation {
   }
 
   async #call({ toolCallId, toolName, input }: { toolCallId: string; toolName: string; input?: unknown }): Promise<void> {
-    if (this.#elsewhere.has(toolCallId)) return;
-    const runId = this.chat.messages.findLast((message) => message.metadata?.runId)?.metadata?.runId;
+    if (this.#taken.has(toolCallId)) return;
+    const work = this.#session.run({ toolCallId, toolName, input, runId: runOf(this.chat.messages) });
+    if (!work) return;
+    this.#taken.add(toolCallId);
+    this.#working.add(toolCallId);
     try {
-      const end = await this.#session.run({ toolCallId, toolName, input, runId });
-      if (end?.state === "done") this.applyResult(toolCallId, end);
-      else if (end?.state === "elsewhere") {
-        this.#elsewhere.add(toolCallId);
-        if (!this.#busy && hasOpenCalls(this.chat.lastMessage)) await this.sync();
+      const end = await work;
+      this.#working.delete(toolCallId);
+      if (end.state === "done") this.applyResult(toolCallId, end);
+      else if (end.state === "elsewhere") {
+        // It shows as open until the stream says more: look once.
+        this.#behind = true;
+        this.#settle();
       }
     } catch (thrown) {
+      // Nobody ran it: the next replay may.
+      this.#taken.delete(toolCallId);
       console.warn(`toolyard: call ${toolCallId} of ${toolName} was left`, thrown);
     } finally {
+      this.#working.delete(toolCallId);
+      this.#session.ledger.touch();
+    }
+  }
+
+  /** Follows the run again, if it goes on although this page's stream has ended. */
+  #settle(): void {
+    if (!this.#unfinished || this.#busy || this.#working.size > 0) return;
+    const { lastMessage } = this.chat;
+    if (lastMessage?.role !== "assistant" || (hasOpenCalls(lastMessage) && !this.#behind)) return;
+    this.#behind = false;
+    void this.#pursue();
+  }
+
+  async #pursue(): Promise<void> {
+    // A stream that is open may end before it tells of what this page just did.
+    if (this.#busy) this.#behind = true;
+    if (this.#busy || this.#pursuing) return;
+    this.#pursuing = true;
+    try {
+      for (const delay of [0, 50, 100, 200, 500, 1_000, 2_000, 5_000]) {
+        if (delay > 0) await new Promise((next) => setTimeout(next, delay));
+        if (this.#busy || this.#closed) return;
+        await this.chat.resumeStream();
+        if (this.chat.status === "error" || this.#working.size > 0) return;
+        if (!this.#transport.found) {
+          this.#unfinished = false;
+          return await this.#load();
+        }
+        // The gateway has the result, but the run has not woken up yet.
+        if (!this.#unfinished || hasOpenCalls(this.chat.lastMessage)) return;
+      }
+    } catch (thrown) {
+      this.#options.onError?.(thrown as Error);
+    } finally {
+      this.#pursuing = false;
       this.#session.ledger.touch();
     }
   }
@@ -258,14 +273,14 @@ export class Conversation {
     const spaceId = await this.#spaceId();
     if (spaceId === undefined || this.#busy) return;
     const messages = historyOf(await this.#session.client.spaces.messages(spaceId, { limit: HISTORY }));
-    if (!this.#busy && !this.#closed && messages.length > 0) this.chat.messages = messages;
+    if (!this.#busy && !this.#closed && messages.length > 0) this.chat.messages = withNames(messages, this.chat.messages);
   }
 
   /** The space of this chat, which its runs know. */
   #spaceId(): Promise<string | undefined> {
     const { spaceId } = this.connection.get();
     if (spaceId !== undefined) return Promise.resolve(spaceId);
-    const runId = this.chat.messages.findLast((message) => message.metadata?.runId)?.metadata?.runId;
+    const runId = runOf(this.chat.messages);
     if (runId === undefined) return Promise.resolve(undefined);
     this.#space ??= this.#session.client.runs
       .get(runId)
@@ -286,7 +301,8 @@ export class Conversation {
     const spaceId = await this.#spaceId();
     if (spaceId === undefined || this.#subscription || this.#shown === 0 || this.#closed) return;
     this.#subscription = followSpace(this.#session, spaceId, {
-      isBusy: () => this.#busy || this.#answering > 0,
+      isBusy: () => this.#busy || this.#answering > 0 || this.#pursuing,
+      isUnfinished: () => this.#unfinished,
       messages: () => this.chat.messages,
       sync: () => void this.sync(),
     });
@@ -325,22 +341,7 @@ export class Conversation {
     } else await this.#load().catch(() => undefined);
   }
 
-  #asked(waitId: string): ToolPart | undefined {
-    return this.#part((part) => part.state === "approval-requested" && part.approval?.id === waitId);
-  }
-
-  #part(fits: (part: ToolPart) => boolean): ToolPart | undefined {
-    for (const message of this.chat.messages) {
-      for (const part of message.parts) if (isToolPart(part) && fits(part)) return part;
-    }
-    return undefined;
-  }
-
   #connected(change: Partial<Connection>): void {
     this.connection.set({ ...this.connection.get(), ...change });
   }
-}
-
-function given<Fields extends object>(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
 }

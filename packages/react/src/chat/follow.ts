@@ -1,9 +1,11 @@
 import type { Frame, Subscription } from "@toolyard/client";
 import type { Session } from "../session.js";
-import { hasOpenCalls, type ToolyardMessage } from "./message.js";
+import type { ToolyardMessage } from "./message.js";
 
 export interface Follower {
   isBusy(): boolean;
+  /** The run that is shown last goes on, as far as the page knows. */
+  isUnfinished(): boolean;
   messages(): readonly ToolyardMessage[];
   sync(): void;
 }
@@ -47,7 +49,7 @@ export function followSpace(session: Session, spaceId: string, follower: Followe
       if (WAITING.has(data.type)) session.ledger.touch();
       // What this page does itself it tells itself.
       if ("toolCallId" in data && session.calls.isRunning(data.toolCallId)) return;
-      if (!follower.isBusy() && isNews(data, follower.messages())) follower.sync();
+      if (!follower.isBusy() && isNews(data, follower)) follower.sync();
     });
   };
   const look = () => {
@@ -69,9 +71,12 @@ export function followSpace(session: Session, spaceId: string, follower: Followe
   };
 }
 
-function isNews(frame: Frame, messages: readonly ToolyardMessage[]): boolean {
-  if (frame.type === "smartSpace.message") return !messages.some((message) => message.id === frame.message.id) && frame.message.role === "user";
+function isNews(frame: Frame, follower: Follower): boolean {
+  const messages = follower.messages();
+  if (frame.type === "smartSpace.message") {
+    return frame.message.role === "user" && !messages.some((message) => message.id === frame.message.id);
+  }
   if (!MOVING.has(frame.type) || !("runId" in frame)) return false;
   const shown = messages.find((message) => message.metadata?.runId === frame.runId);
-  return shown === undefined || hasOpenCalls(shown);
+  return shown === undefined || follower.isUnfinished();
 }

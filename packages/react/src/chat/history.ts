@@ -84,3 +84,12 @@ function end(parts: UIPart[], result: Extract<PartView, { type: "tool-result" }>
   if (at === -1) parts.push(ended as UIPart);
   else parts[at] = ended as UIPart;
 }
+
+/** Stored messages under the ids that the page shows them with, so that nothing is drawn anew. */
+export function withNames(stored: ToolyardMessage[], shown: readonly ToolyardMessage[]): ToolyardMessage[] {
+  const text = (message: ToolyardMessage) => JSON.stringify(message.parts.map((part) => (part.type === "text" ? part.text : part.type)));
+  return stored.map((message, at) => {
+    const same = shown[at];
+    return same?.role === "user" && message.role === "user" && text(same) === text(message) ? { ...message, id: same.id } : message;
+  });
+}

@@ -43,6 +43,51 @@ export class GatewayTransport extends DefaultChatTransport<ToolyardMessage> {
     this.found = false;
     const stream = await super.reconnectToStream(...options);
     this.found = stream !== null;
-    return stream;
+    return stream && atOnce(stream);
   }
+}
+
+/** Silence after which a replay counts as told. */
+const QUIET_MS = 30;
+
+/**
+ * Gives what a stream has to say at its beginning in one go. A replay begins
+ * with an empty message: without this, people see it vanish and grow again.
+ */
+export function atOnce<Chunk>(stream: ReadableStream<Chunk>): ReadableStream<Chunk> {
+  const reader = stream.getReader();
+  let held: Chunk[] | undefined = [];
+  return new ReadableStream<Chunk>({
+    async start(controller) {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const release = () => {
+        clearTimeout(timer);
+        held?.forEach((chunk) => controller.enqueue(chunk));
+        held = undefined;
+      };
+      const read = async () => {
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) break;
+          if (!held) {
+            controller.enqueue(value);
+            continue;
+          }
+          held.push(value);
+          clearTimeout(timer);
+          timer = setTimeout(release, QUIET_MS);
+        }
+        release();
+        controller.close();
+      };
+      void read().catch((thrown: unknown) => {
+        release();
+        controller.error(thrown);
+      });
+    },
+    async cancel(reason) {
+      held = undefined;
+      await reader.cancel(reason);
+    },
+  });
 }

@@ -14,7 +14,7 @@ export interface ToolyardChatProps extends UseToolyardChatOptions {
   /** Renders a text of an answer, for example as Markdown. */
   renderText?: (text: string) => ReactNode;
   /** Renders a call. `undefined` means: as usual. */
-  renderTool?: (part: ToolPart, name: string) => ReactNode | undefined;
+  renderTool?: (part: ToolPart, name: string, message: ToolyardMessage) => ReactNode | undefined;
 }
 
 /** A chat that is ready to use: messages, calls, permissions, a form. */
@@ -96,7 +96,7 @@ function Message({ message, renderText, renderTool }: { message: ToolyardMessage
           }
           if (!isToolPart(part)) return null;
           const name = toolNameOf(part);
-          return <div key={part.toolCallId}>{renderTool?.(part, name) ?? <Call part={part} name={name} />}</div>;
+          return <div key={part.toolCallId}>{renderTool?.(part, name, message) ?? <Call part={part} name={name} />}</div>;
         })}
         {sources.length > 0 && (
           <ol className="toolyard-sources" aria-label="Sources">

@@ -9,6 +9,8 @@ export interface PermissionRequest {
   /** The wait, also `approval.id` of the chat's part. */
   id: string;
   runId: string;
+  /** The run that people see, if an agent that it called asks. */
+  rootRunId: string;
   spaceId: string | undefined;
   toolCallId: string;
   toolName: string;
@@ -98,6 +100,7 @@ export function requestOf(wait: WaitView): PermissionRequest {
   return {
     id: wait.id,
     runId: wait.runId,
+    rootRunId: wait.rootRunId,
     spaceId: wait.smartSpaceId,
     toolCallId: wait.toolCallId,
     toolName: wait.toolName,

@@ -3,15 +3,26 @@ import { useSession } from "../context.js";
 import type { BrowserPlugin } from "../plugins/store.js";
 import { useStore } from "../store.js";
 
-/** A plugin that is installed on the gateway. */
+/** A plugin of the gateway. */
 export interface GatewayPlugin {
   id: string;
-  name: string;
-  version: string;
-  verified: boolean;
-  curators: string[];
-  warning?: string;
-  [more: string]: unknown;
+  installed: {
+    id: string;
+    version: string;
+    /** Their names. */
+    tools: readonly string[];
+    /** Enough curators signed it, and all of that still holds. */
+    verified: boolean;
+    curators: readonly string[];
+    /** It may run now; `why` says why not. */
+    usable: boolean;
+    why?: string;
+    /** For people, if nobody signed it. */
+    warning?: string;
+    installedAt: string;
+  } | null;
+  /** The newest first; for backends. */
+  versions: readonly { version: string; state: string; note: string }[];
 }
 
 export interface Plugins {
@@ -41,7 +52,7 @@ export function usePlugins(): Plugins {
   const refresh = useCallback(async () => {
     setLoading(true);
     try {
-      setAvailable((await client.request<{ plugins: GatewayPlugin[] }>("GET", "/api/plugins")).plugins);
+      setAvailable((await client.request<{ plugins: GatewayPlugin[] }>("GET", "/api/plugins", { query: { limit: 200 } })).plugins);
       setError(undefined);
     } catch (thrown) {
       setError(thrown instanceof Error ? thrown : new Error(String(thrown)));

@@ -9,7 +9,7 @@ export interface UseToolRegistryOptions {
   agent?: string | true | undefined;
 }
 
-export interface ToolRegistryHelpers {
+export interface RegisteredTools {
   /** All tools, also those that are not selected. */
   tools: readonly RegistryTool[];
   /** The same by service, with counts. */
@@ -27,7 +27,7 @@ export interface ToolRegistryHelpers {
 }
 
 /** The tools that an answer may use: the page's own, those of plugins and services, and the agent's. */
-export function useToolRegistry({ agent }: UseToolRegistryOptions = {}): ToolRegistryHelpers {
+export function useToolRegistry({ agent }: UseToolRegistryOptions = {}): RegisteredTools {
   const session = useSession();
   const { registry } = session;
   const view = useStore(registry);

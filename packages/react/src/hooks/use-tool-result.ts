@@ -8,7 +8,7 @@ export interface SpaceResult extends ResultBody {
   toolCallId: string;
 }
 
-export interface ToolResultHelpers {
+export interface ToolResults {
   /** Hands in a result under a space; without one, under the provider's `defaultSpaceId` or the run. */
   submit(spaceId: string, result: SpaceResult): Promise<ResultsTaken>;
   submit(result: SpaceResult): Promise<ResultsTaken>;
@@ -18,7 +18,7 @@ export interface ToolResultHelpers {
 }
 
 /** Hands in results by hand, for example after a dialog. The first result of a call counts. */
-export function useToolResult(): ToolResultHelpers {
+export function useToolResult(): ToolResults {
   const session = useSession();
   const [open, setOpen] = useState(0);
   const track = useCallback(async <Value>(work: () => Promise<Value>): Promise<Value> => {

@@ -2,13 +2,14 @@ import { useChat, type UseChatHelpers } from "@ai-sdk/react";
 import type { ClientToolDefinition, WaitAnswer } from "@toolyard/client";
 import { useCallback, useEffect, useId, useMemo, useState, type ChangeEvent } from "react";
 import { randomName } from "../calls/exclusive.js";
-import type { ChatSettings, Connection } from "../chat/conversation.js";
+import type { Connection } from "../chat/conversation.js";
 import type { ToolyardMessage } from "../chat/message.js";
+import type { ChatSettings } from "../chat/request.js";
 import { useSession } from "../context.js";
 import { useStore } from "../store.js";
 import { PAGE_SERVICE } from "../tools/registry.js";
 import type { PageTools } from "../tools/tool.js";
-import { usePermissions, type Permissions } from "./use-permissions.js";
+import { usePermissions, type PermissionRequest, type Permissions } from "./use-permissions.js";
 import { useToolRegistry } from "./use-tool-registry.js";
 
 export interface UseToolyardChatOptions extends ChatSettings {
@@ -30,7 +31,7 @@ type Send = UseChatHelpers<ToolyardMessage>["sendMessage"];
 type Sent = Parameters<Send>[0];
 
 /** What `useToolyardChat` gives: all of `useChat`, and more. */
-export interface ToolyardChatHelpers extends Omit<UseChatHelpers<ToolyardMessage>, "sendMessage" | "stop">, Connection {
+export interface OpenChat extends Omit<UseChatHelpers<ToolyardMessage>, "sendMessage" | "stop">, Connection {
   /** Says something: text, or a message of the AI SDK. */
   sendMessage(message?: string | Sent, options?: Parameters<Send>[1]): Promise<void>;
   /** Ends the answer, also on the gateway. */
@@ -59,7 +60,7 @@ export interface ToolyardChatHelpers extends Omit<UseChatHelpers<ToolyardMessage
 }
 
 /** A conversation with an agent, whose tools may run in this page. */
-export function useToolyardChat(options: UseToolyardChatOptions = {}): ToolyardChatHelpers {
+export function useToolyardChat(options: UseToolyardChatOptions = {}): OpenChat {
   const session = useSession();
   const source = useId();
   const [fresh] = useState(() => `chat_${randomName()}`);
@@ -94,7 +95,8 @@ export function useToolyardChat(options: UseToolyardChatOptions = {}): ToolyardC
       conversation.chat.sendMessage(typeof message === "string" ? { text: message } : message, more),
     [conversation],
   );
-  const calls = new Set(chat.messages.flatMap((message) => message.parts.map((part) => ("toolCallId" in part ? part.toolCallId : ""))));
+  const runs = new Set(chat.messages.map((message) => message.metadata?.runId));
+  const isOurs = ({ rootRunId, spaceId }: PermissionRequest) => runs.has(rootRunId) || (spaceId !== undefined && spaceId === connection.spaceId);
   return {
     ...chat,
     ...connection,
@@ -105,7 +107,7 @@ export function useToolyardChat(options: UseToolyardChatOptions = {}): ToolyardC
     setModel: (model) => updateSettings({ model }),
     setAgent: (agent) => updateSettings({ agent }),
     clientTools: definitions,
-    permissions: permissions.requests.filter(({ toolCallId, spaceId }) => calls.has(toolCallId) || spaceId === connection.spaceId),
+    permissions: permissions.requests.filter(isOurs),
     answerPermission: permissions.answer,
     sync: conversation.sync,
     isLoading: chat.status === "submitted" || chat.status === "streaming",

@@ -8,8 +8,11 @@ export const SANDBOX_CHARS = 1_000_000;
  * The page of the frame. It has an origin of its own that is no origin, and
  * its policy allows nothing but its own script and a worker. The code runs in
  * the worker, so that a loop without end stops neither frame nor page.
+ *
+ * A frame that is written into a page inherits the page's policy. A page whose
+ * policy allows no inline script serves this text under an address instead.
  */
-const FRAME = `<!doctype html><meta charset="utf-8">
+export const SANDBOX_PAGE = `<!doctype html><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob:; worker-src blob:">
 <script>
 "use strict";
@@ -40,8 +43,15 @@ addEventListener("message", (event) => {
 parent.postMessage("toolyard-sandbox", "*");
 </script>`;
 
-/** Runs code in a sandboxed frame of its own, which goes when the code has ended. */
-export const runInFrame: RunCode = (code, args, { timeoutMs, signal }) => {
+/** Runs code in a sandboxed frame of its own, which goes when the code has ended. `url`: where `SANDBOX_PAGE` is served. */
+export function codeRunner({ url }: { url?: string } = {}): RunCode {
+  return (code, args, how) => runIn(url, code, args, how);
+}
+
+/** Runs code in a frame that is written into this page. */
+export const runInFrame: RunCode = codeRunner();
+
+function runIn(url: string | undefined, ...[code, args, { timeoutMs, signal }]: Parameters<RunCode>): Promise<unknown> {
   const text = JSON.stringify(args ?? {});
   if (text.length > SANDBOX_CHARS) return Promise.reject(new Error(`The arguments have more than ${SANDBOX_CHARS} characters`));
   return new Promise((resolve, reject) => {
@@ -50,7 +60,8 @@ export const runInFrame: RunCode = (code, args, { timeoutMs, signal }) => {
     frame.setAttribute("aria-hidden", "true");
     frame.tabIndex = -1;
     frame.style.display = "none";
-    frame.srcdoc = FRAME;
+    if (url === undefined) frame.srcdoc = SANDBOX_PAGE;
+    else frame.src = url;
     const channel = new MessageChannel();
     const over = (settle: () => void) => {
       clearTimeout(timer);
@@ -82,4 +93,4 @@ export const runInFrame: RunCode = (code, args, { timeoutMs, signal }) => {
     if (signal?.aborted) return aborted();
     document.body.append(frame);
   });
-};
+}

@@ -128,9 +128,15 @@ export class ToolRegistry {
     this.#list();
   }
 
-  /** The agent's tools that people deselected. */
+  /** The agent's tools that people deselected, also those that nobody has listed here. */
   excluded(): string[] {
-    return this.#gatewayEntries().flatMap((entry) => (entry.selected ? [] : [entry.name]));
+    const own = new Set(this.#offered.map(({ entry }) => entry.key));
+    const services = new Set([PAGE_SERVICE, ...[...this.#sources.values()].map((source) => source.serviceId)]);
+    return Object.entries(this.#selection.get()).flatMap(([key, selected]) => {
+      const service = key.slice(0, Math.max(key.indexOf(":"), 0));
+      if (selected || own.has(key) || services.has(service)) return [];
+      return [service === GATEWAY_SERVICE ? key.slice(service.length + 1) : key];
+    });
   }
 
   /** Whoever runs a call. A tool that was called before it was deselected still runs. */
