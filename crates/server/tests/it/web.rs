@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use reqwest::header::{ACCEPT, HeaderMap};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::gateway::{Folder, Gateway, PATIENCE, SECRET};
 
@@ -114,4 +115,46 @@ async fn in_production_the_code_of_the_start_opens_the_page_once() {
     assert_eq!(status, 201, "{body}");
     assert!(works(&gateway, body["key"].as_str().unwrap()).await);
     assert_eq!(knock(&gateway, Some(&own), json!({"code": code})).await.0, 401, "a code is good once");
+}
+
+/// A server that has one document for everybody.
+async fn host_of(document: String) -> (String, tokio::task::JoinSet<()>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let mut task = tokio::task::JoinSet::new();
+    task.spawn(async move {
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut head = vec![0; 4096];
+            let _ = socket.read(&mut head).await;
+            let length = document.len();
+            let text = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{document}"
+            );
+            let _ = socket.write_all(text.as_bytes()).await;
+        }
+    });
+    (address, task)
+}
+
+#[tokio::test]
+async fn x10_a_plugin_is_read_from_an_address_through_the_guard_and_nothing_else_is() {
+    let plugin = crate::plugins::changed(|_| {});
+    let (host, _serving) = host_of(plugin.to_string()).await;
+    let (other, _other) = host_of(json!({"secret": "of the inside"}).to_string()).await;
+    let open = format!("{host},{other}");
+    let gateway = Gateway::start_with(Folder::new(), &[("TOOLYARD_ALLOW_PRIVATE_NETWORK", &open)]).await;
+    let fetch = async |gateway: &Gateway, address: &str| {
+        let body = json!({"url": format!("http://{address}/p.json")});
+        let answer = gateway.secret(Method::POST, "/api/plugins/fetch").json(&body).send().await.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+    };
+    let (status, body) = fetch(&gateway, &host).await;
+    assert_eq!((status, &body["plugin"]["id"]), (200, &plugin["id"]), "{body}");
+    let (status, body) = fetch(&gateway, &other).await;
+    assert_eq!((status, &body["error"]["code"]), (422, &json!("invalid_plugin")), "{body}");
+    assert!(!body.to_string().contains("of the inside"));
+    let strict = Gateway::start().await;
+    let (status, body) = fetch(&strict, &host).await;
+    assert_eq!(status, 400, "{body}");
 }
