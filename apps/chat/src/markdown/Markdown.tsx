@@ -138,8 +138,9 @@ function Table({ token, draw }: { token: Tokens.Table; draw: DrawText }) {
 function Code({ text, language }: { text: string; language: string }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
-    await navigator.clipboard.writeText(text).catch(() => undefined);
-    setCopied(true);
+    // There is no clipboard on addresses without TLS.
+    const clipboard = navigator.clipboard as Clipboard | undefined;
+    setCopied((await clipboard?.writeText(text).then(() => true, () => false)) ?? false);
     setTimeout(() => setCopied(false), 1500);
   };
   return (
