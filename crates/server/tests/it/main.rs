@@ -60,5 +60,6 @@ mod socket;
 mod streams;
 mod tokens;
 mod tool_list;
+mod web;
 mod webhooks;
 mod yard;
