@@ -11,10 +11,11 @@ const load = async (name) => {
   const file = typeof entry === "string" ? entry : (entry.import?.default ?? entry.import ?? entry.default ?? module);
   return import(pathToFileURL(root.replace("package.json", file)).href);
 };
-const ai = await load(`ai-${version}`);
-const { Chat } = await load(`ai-react-${version}`);
+export const ai = await load(`ai-${version}`);
+export const react = await load(`ai-react-${version}`);
+const { Chat } = react;
 
-const complete = (options) =>
+export const complete = (options) =>
   ai.lastAssistantMessageIsCompleteWithToolCalls(options) ||
   (ai.lastAssistantMessageIsCompleteWithApprovalResponses?.(options) ?? false);
 

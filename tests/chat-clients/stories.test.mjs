@@ -206,6 +206,26 @@ test("a page that was closed while a tool waited gets its call again", async () 
   assert.deepEqual(page.ran, ["ask"]);
 });
 
+test("a page that comes back does not run again what has run", async () => {
+  const held = gate();
+  upstream.script({ text: "Wait. ", calls: [["ask", { n: 4 }]] }, { text: "Thanks ", hold: held.shut, after: "again" });
+  const id = name();
+  const first = open(gateway, { id, tools: { ask: (input) => input.n } });
+  // Not awaited: if the output is there before the body ends, the client sends
+  // it within this very call and comes back with the whole answer.
+  const sending = first.sendMessage({ text: "go" });
+  await until(() => text(first.messages[1]).endsWith("Thanks "));
+  const page = open(gateway, { id, messages: first.messages.slice(0, 1), tools: { ask: (input) => input.n } });
+  const resuming = page.resumeStream();
+  await until(() => text(page.messages[1]).endsWith("Thanks "));
+  held.open();
+  await Promise.all([sending, resuming]);
+  assert.equal(text(page.messages[1]), "Wait. Thanks again");
+  assert.deepEqual(page.ran, []);
+  assert.deepEqual([tool(page.messages[1], "ask").input, tool(page.messages[1], "ask").output], [{ n: 4 }, 4]);
+  await settled(first, () => text(first.messages[1]) === "Wait. Thanks again");
+});
+
 test("stop ends the run, and the next message goes on", async () => {
   const held = gate();
   upstream.script({ text: "Some words ", hold: held.shut }, { text: "Fine" });

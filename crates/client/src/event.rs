@@ -73,7 +73,6 @@ pub struct Reply {
     pub message_id: MessageId,
     #[serde(default)]
     pub parts: Vec<Value>,
-    #[serde(default)]
     pub finish_reason: Option<String>,
     /// Cut short by a cancel or a message.
     #[serde(default)]
@@ -109,15 +108,12 @@ pub struct Asked {
     pub kind: String,
     pub tool_call_id: CallId,
     pub tool_name: String,
-    #[serde(default)]
     pub execution_target: Option<String>,
-    #[serde(default)]
     pub risk: Option<String>,
     /// This key may answer.
     #[serde(default)]
     pub may_answer: bool,
     /// The exact arguments, or the question.
-    #[serde(default)]
     pub payload: Option<Value>,
 }
 
@@ -125,7 +121,6 @@ pub struct Asked {
 #[serde(rename_all = "camelCase")]
 pub struct Answered {
     pub wait_id: WaitId,
-    #[serde(default)]
     pub decision: Option<Value>,
 }
 
@@ -134,16 +129,11 @@ pub struct Answered {
 pub struct CallReady {
     pub tool_call_id: CallId,
     pub tool_name: String,
-    #[serde(default)]
     pub input: Option<Value>,
     /// `server`, `client` or `external`.
-    #[serde(default)]
     pub execution_target: Option<String>,
-    #[serde(default)]
     pub step: Option<u32>,
-    #[serde(default)]
     pub risk: Option<String>,
-    #[serde(default)]
     pub wait_id: Option<WaitId>,
     #[serde(default)]
     pub may_answer: bool,
@@ -160,13 +150,9 @@ impl CallReady {
 #[serde(rename_all = "camelCase")]
 pub struct Progressed {
     pub tool_call_id: CallId,
-    #[serde(default)]
     pub tool_name: Option<String>,
-    #[serde(default)]
     pub fraction: Option<f64>,
-    #[serde(default)]
     pub message: Option<String>,
-    #[serde(default)]
     pub preliminary: Option<Value>,
 }
 
@@ -175,12 +161,9 @@ pub struct Progressed {
 pub struct Returned {
     pub tool_call_id: CallId,
     pub tool_name: String,
-    #[serde(default)]
     pub output: Option<Value>,
-    #[serde(default)]
     pub error: Option<String>,
     /// `ok`, `failed`, `denied`, `expired`, `canceled` or `uncertain`.
-    #[serde(default)]
     pub outcome: Option<String>,
 }
 
@@ -210,7 +193,6 @@ pub struct ChildAsked {
     pub kind: String,
     #[serde(default)]
     pub may_answer: bool,
-    #[serde(default)]
     pub payload: Option<Value>,
 }
 
@@ -219,18 +201,14 @@ pub struct ChildAsked {
 pub struct Finished {
     /// `completed`, `failed` or `canceled`.
     pub status: String,
-    #[serde(default)]
     pub error: Option<RunError>,
-    #[serde(default)]
     pub message: Option<String>,
-    #[serde(default)]
     pub usage: Option<Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct RunError {
     pub code: String,
-    #[serde(default)]
     pub message: Option<String>,
 }
 

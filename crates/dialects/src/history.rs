@@ -2,7 +2,28 @@
 //! words that all such dialects share.
 
 use serde_json::{Value, json};
-use toolyard_protocol::message::Part;
+use toolyard_protocol::message::{Part, Speaker};
+
+/// An item of a client's history, as a turn takes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// The client's id of it, or the gateway's.
+    pub name: Option<String>,
+    pub speaker: Speaker,
+    /// Calls stand in it as [`Part::ToolCall`]: they say which steps it holds.
+    pub parts: Vec<Part>,
+    pub metadata: Option<Value>,
+}
+
+/// What is taken back, as the client says it. All of it starts a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cut {
+    /// The last answer, or the assistant message of this name.
+    Regenerate { message: Option<String> },
+    /// The user message of this name is said again, in other words. One that
+    /// is not known is simply new.
+    Edit { message: String },
+}
 
 /// One item of a client's history.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,6 +10,7 @@ pub mod ag_ui;
 pub mod ai_sdk;
 pub mod data_stream_v1;
 pub mod history;
+pub mod mcp;
 pub mod native;
 pub mod openai;
 pub mod telling;

@@ -1,6 +1,6 @@
-//! MCP over rmcp: the host side. It holds connections to MCP servers, knows
-//! their tools and makes their calls. It stands alone because rmcp is slow to
-//! build; no type of rmcp leaves it.
+//! MCP over rmcp: the host side holds connections to MCP servers, knows their
+//! tools and makes their calls; [`server`] is the other side, for MCP clients.
+//! It stands alone because rmcp is slow to build; no type of rmcp leaves it.
 //!
 //! # How to use it
 //!
@@ -51,6 +51,7 @@ mod link;
 mod listing;
 mod login;
 mod name;
+pub mod server;
 mod settings;
 mod status;
 mod task;

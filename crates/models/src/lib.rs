@@ -16,6 +16,7 @@ mod call_error;
 mod chunk;
 pub mod clean;
 pub mod demo;
+pub mod direct;
 pub mod embed;
 mod error;
 mod files;

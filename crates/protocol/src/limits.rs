@@ -181,8 +181,6 @@ pub const REQUEST_ANSWER_BYTES: u64 = 4 << 20;
 pub const PRESENCE_SECONDS: i64 = 60;
 /// Seconds between two pings of a client's socket.
 pub const SOCKET_PING_SECONDS: u64 = 20;
-/// Seconds that a client's socket may be silent before it is closed.
-pub const SOCKET_SILENCE_SECONDS: u64 = 50;
 /// Seconds until a client's socket must have said who it is.
 pub const SOCKET_REGISTER_SECONDS: u64 = 10;
 /// Calls that one socket holds at once.
@@ -223,6 +221,14 @@ pub const MCP_DESCRIPTION_BYTES: usize = 8 << 10;
 pub const MCP_MESSAGE_BYTES: usize = 4 << 20;
 /// Bytes of an MCP server's last words that an error shows.
 pub const MCP_STDERR_BYTES: usize = 4 << 10;
+/// Sessions of MCP clients of the older era that a node holds open.
+pub const MCP_SERVER_SESSIONS: usize = 1024;
+/// A request of an MCP client.
+pub const MCP_SERVER_BODY_BYTES: usize = 16 << 20;
+/// After this a call of an MCP client that knows tasks becomes one.
+pub const MCP_TASK_AFTER_MS: u64 = 10_000;
+/// How often an MCP client should ask how a task is.
+pub const MCP_TASK_POLL_MS: u64 = 1_000;
 /// Default time for an MCP server to start.
 pub const MCP_START_MS: u64 = 30_000;
 /// Default time for a whole MCP call; its silence is bounded by [`TOOL_TIMEOUT_MS`].

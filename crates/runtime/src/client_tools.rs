@@ -8,10 +8,12 @@
 use serde_json::Value;
 use toolyard_protocol::agent::OnConflict;
 use toolyard_protocol::tool::{ToolSpec, Toolset};
-use toolyard_protocol::{ApiError, ErrorCode, KeyKind, Principal, ToolName, limits};
+use toolyard_protocol::{ApiError, ErrorCode, KeyKind, Principal, TenantId, ToolName, limits};
 use toolyard_schema::{ClientToolSet, DefinitionErrors, Limits, NameRule, ToolSchema};
+use toolyard_store::{Tx, plugins};
 
 use crate::agents::{LoadedAgent, LoadedTools, extend_tools};
+use crate::refused::Refused;
 use crate::runtime::Runtime;
 use crate::worker::SEARCH;
 
@@ -72,16 +74,25 @@ impl Runtime {
 
     /// The agent's tools and those of a request, ready for a run. The run's
     /// toolset is stored by its hash.
-    pub fn join_client_tools(
+    pub(crate) async fn join_client_tools(
         &self,
+        tx: &mut Tx<'_>,
+        tenant: &TenantId,
         agent: &LoadedAgent,
         brought: &BroughtTools,
-    ) -> Result<LoadedTools, ApiError> {
+    ) -> Result<LoadedTools, Refused> {
         let on_conflict =
             agent.config.client_tools.on_conflict.unwrap_or(self.settings.client_tools.on_conflict);
         let servers = agent.config.mcp.iter().flat_map(|mcp| &mcp.servers);
-        let servers: Vec<String> = servers.map(|server| format!("mcp_{}_", server.name)).collect();
-        let more = join(&agent.tools.set, &servers, on_conflict, &brought.tools)?;
+        let servers = servers.map(|server| format!("mcp_{}_", server.name)).collect();
+        let mut later = Later { servers, plugged: Vec::new() };
+        for one in agent.config.plugins.iter().flatten() {
+            if let Some(installed) = plugins::get(tx, tenant, &one.id).await? {
+                let names: Vec<String> = serde_json::from_value(installed.tools).unwrap_or_default();
+                later.plugged.extend(names);
+            }
+        }
+        let more = join(&agent.tools.set, &later, on_conflict, &brought.tools)?;
         Ok(extend_tools(&agent.tools, more))
     }
 }
@@ -113,17 +124,29 @@ fn aside<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Names that the agent's tools take while the run goes on.
+struct Later {
+    /// What stands before the names of servers' tools.
+    servers: Vec<String>,
+    /// Tools of installed plugins, also of one that is refused just now.
+    plugged: Vec<String>,
+}
+
+impl Later {
+    fn has(&self, name: &str) -> bool {
+        self.servers.iter().any(|prefix| name.starts_with(prefix))
+            || self.plugged.iter().any(|taken| taken == name)
+    }
+}
+
 /// The request's tools under the names that the run uses.
 fn join(
     own: &Toolset,
-    servers: &[String],
+    later: &Later,
     on_conflict: OnConflict,
     brought: &[(ToolSpec, ToolSchema)],
 ) -> Result<Vec<(ToolSpec, ToolSchema)>, ApiError> {
-    // Tools of servers come while the run goes on: their names are kept free.
-    let taken = |name: &str| {
-        name == SEARCH || own.find(name).is_some() || servers.iter().any(|prefix| name.starts_with(prefix))
-    };
+    let taken = |name: &str| name == SEARCH || own.find(name).is_some() || later.has(name);
     let given = |name: &str| brought.iter().any(|(spec, _)| spec.name.as_str() == name);
     let mut joined = Vec::with_capacity(brought.len());
     for (spec, schema) in brought {
@@ -183,8 +206,8 @@ mod tests {
     }
 
     fn joined(own: &Toolset, on_conflict: OnConflict, names: &[&str]) -> Result<Vec<String>, ApiError> {
-        let servers = ["mcp_files_".to_owned()];
-        let joined = join(own, &servers, on_conflict, &brought(names))?;
+        let later = Later { servers: vec!["mcp_files_".to_owned()], plugged: vec!["get_time".to_owned()] };
+        let joined = join(own, &later, on_conflict, &brought(names))?;
         Ok(joined.into_iter().map(|(spec, _)| spec.name.to_string()).collect())
     }
 
@@ -199,13 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn h65_names_of_servers_and_of_the_search_are_kept_free() {
+    fn h65_names_of_servers_of_plugins_and_of_the_search_are_kept_free() {
         let own = own(&["weather"]);
-        for name in ["mcp_files_read", SEARCH] {
+        for name in ["mcp_files_read", "get_time", SEARCH] {
             let refused = joined(&own, OnConflict::Error, &[name]).unwrap_err();
             assert_eq!(refused.code, ErrorCode::ToolNameConflict, "{name}");
         }
         assert_eq!(joined(&own, OnConflict::Error, &["mcp_other_read"]).unwrap(), ["mcp_other_read"]);
+        assert_eq!(joined(&own, OnConflict::Prefix, &["get_time"]).unwrap(), ["client_get_time"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolyard_models::{Registry, Wanted};
+use toolyard_models::{Registry, Wanted, direct};
 use toolyard_protocol::agent::OutputSection;
 use toolyard_protocol::event::{Event, RunCreated, RunStarted, Trigger};
 use toolyard_protocol::picks::Picks;
@@ -56,6 +56,9 @@ pub fn check_model(registry: &Registry, agent: &LoadedAgent) -> Result<(), ApiEr
         ApiError::new(ErrorCode::InvalidConfig, format!("Invalid agent config: {path}: {why}"))
     };
     let wanted = agent.model();
+    if is_direct(wanted.provider) || is_direct(Some(wanted.name)) {
+        return Err(refused("model", "there is no such model".to_owned()));
+    }
     let chain = registry.chain(&wanted).map_err(|e| refused("model", e.to_string()))?;
     for name in wanted.fallback {
         registry.knows(name).map_err(|e| refused("model.fallback", e.to_string()))?;
@@ -67,6 +70,11 @@ pub fn check_model(registry: &Registry, agent: &LoadedAgent) -> Result<(), ApiEr
         return Err(refused("budget", why.to_owned()));
     }
     agent.children.iter().try_for_each(|child| check_model(registry, child))
+}
+
+/// The model that obeys whoever speaks to it: only the gateway's own routes use it.
+fn is_direct(name: Option<&str>) -> bool {
+    name.is_some_and(|name| name.starts_with(direct::PROVIDER))
 }
 
 impl Runtime {
@@ -148,6 +156,10 @@ impl Runtime {
     /// A model that nobody knows is refused with its name, before anything is stored.
     pub(crate) fn check_model(&self, name: Option<&str>) -> Result<(), ApiError> {
         let Some(name) = name else { return Ok(()) };
+        if is_direct(Some(name)) {
+            let text = format!("There is no model {name:?}");
+            return Err(ApiError::new(ErrorCode::ModelNotFound, text));
+        }
         let found = self.registry.chain(&Wanted::named(name));
         found.map(drop).map_err(|e| ApiError::new(e.code(), e.to_string()))
     }

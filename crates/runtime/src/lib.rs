@@ -50,6 +50,7 @@ pub use turn::{Cut, Following, Item, Replied, Reply, Turn, Turned};
 // What callers of this crate also need, so that they know no deeper crate.
 pub use toolyard_engine::facts::Answer;
 pub use toolyard_engine::permission::{Grant, GrantEffect, GrantScope, key_of};
+pub use toolyard_models::direct;
 pub use toolyard_models::tck;
 pub use toolyard_models::{
     BadProvider, BadRegistry, ModelError, ModelRecord, Price, ProviderKind, ProviderSettings, Providers,

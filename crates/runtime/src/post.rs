@@ -111,7 +111,7 @@ impl Runtime {
         };
         let tools = match &post.client_tools {
             brought if brought.is_empty() => None,
-            brought => Some(self.join_client_tools(&agent, brought)?),
+            brought => Some(self.join_client_tools(tx, &post.by.tenant, &agent, brought).await?),
         };
         let trigger = post
             .sender

@@ -8,7 +8,7 @@ use toolyard_egress::Door;
 use toolyard_runtime::{McpTools, PluginRules, Runtime, Secrets, Tasks};
 use toolyard_store::Store;
 
-use crate::auth::{Auth, UrlSigner};
+use crate::auth::{Auth, StartCode, UrlSigner};
 use crate::config::Config;
 use crate::http::rate::Rates;
 use crate::http::site::Sites;
@@ -19,12 +19,16 @@ pub(crate) struct App {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) auth: Auth,
     pub(crate) signer: UrlSigner,
+    /// Opens the web app, once.
+    pub(crate) start_code: StartCode,
     /// What `${secret.NAME}` and `${env.NAME}` stand for.
     pub(crate) secrets: Secrets,
     /// The door for addresses that are not the operator's.
     pub(crate) guarded: Door,
     /// The MCP servers of the operator and of agents.
     pub(crate) mcp: McpTools,
+    /// The clients that talk to agents over MCP.
+    pub(crate) mcp_clients: toolyard_mcp::server::Server,
     /// The address that people's browsers know the gateway by.
     pub(crate) public_url: String,
     /// What the operator says about plugins.

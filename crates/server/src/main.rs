@@ -14,6 +14,7 @@ mod routes;
 mod serve;
 mod socket;
 mod sse;
+mod web;
 
 use std::process::ExitCode;
 

@@ -16,7 +16,7 @@ import type { Plugin } from "./plugin.js";
 import type { AgentConfig } from "./protocol.js";
 import { Registry } from "./registry.js";
 import { ToolRunner } from "./runner.js";
-import type { ClientToolDefinition, ClientToolOptions, ToolRegistration } from "./types.js";
+import type { ClientToolDefinition, ClientToolOptions, ToolContext, ToolRegistration } from "./types.js";
 
 export interface ToolyardClientOptions extends DoorOptions, ClientToolOptions {
   /** Where calls are written down; in memory if missing. */
@@ -114,12 +114,12 @@ export class ToolyardClient {
   }
 
   /** Runs a tool's executor; throws what it throws. For use in `onToolCall`. */
-  async executeTool(call: ToolCallLike, options: { signal?: AbortSignal } = {}): Promise<unknown> {
+  async executeTool(call: ToolCallLike, options: Partial<Pick<ToolContext, "signal" | "progress">> = {}): Promise<unknown> {
     const whole = toolCallOf(call);
     await this.#registry.readyFor(whole.toolName);
     const { toolCallId, toolName } = whole;
     const signal = options.signal ?? new AbortController().signal;
-    return this.#registry.execute(whole, { call: whole, toolCallId, toolName, signal, progress: () => undefined });
+    return this.#registry.execute(whole, { call: whole, toolCallId, toolName, signal, progress: options.progress ?? (() => undefined) });
   }
 
   /** Listens to what happens. The answer stops it. */
@@ -135,6 +135,7 @@ export class ToolyardClient {
       door: this.#door,
       registry: this.#registry,
       runner: this.#runner,
+      tools: this.tools,
       events: this.#events,
       log: this.#log,
       ready: () => this.ready(),

@@ -97,6 +97,23 @@ test("h37_a_finished_call_does_not_run", async () => {
   assert.deepEqual([runs, response.toolResults], [0, [{ toolCallId: "c1", toolName: "get_time", result: { t: 2 } }]]);
 });
 
+test("h37_a_call_that_ended_before_the_page_came_back_does_not_run", async () => {
+  let runs = 0;
+  const told = [
+    { type: "start", messageId: "m1" },
+    { type: "tool-input-start", toolCallId: "c1", toolName: "get_time" },
+    { type: "tool-input-delta", toolCallId: "c1", inputTextDelta: '{"zone":"UTC"}' },
+    { type: "tool-output-available", toolCallId: "c1", output: 2 },
+    { type: "finish", finishReason: "stop" },
+  ];
+  const { client, asked } = scripted([{ chunks: told }]);
+  client.use({ ...clock, executors: { get_time: () => (runs += 1) } });
+  const response = await client.chatStream({ id: "chat", resume: true, messages: [user("x")] }).response;
+  const part = response.messages.at(-1)!.parts!.find((each) => each.type === "tool-get_time")!;
+  assert.deepEqual([runs, asked.length, part["input"], part["output"], part["state"]], [0, 1, { zone: "UTC" }, 2, "output-available"]);
+  assert.deepEqual(response.toolCalls.map((call) => call.args), [{ zone: "UTC" }]);
+});
+
 test("a call that is told twice runs once", async () => {
   let runs = 0;
   const twice = calls([["c1", "get_time", {}]]);

@@ -50,6 +50,8 @@ export class Gateway {
         TOOLYARD_PUBLIC_KEY: PUBLIC_KEY,
         TOOLYARD_JWT_SECRET: JWT_SECRET,
         TOOLYARD_LIMITS_PUBLIC_RATE: "0",
+        // The gateway refuses variables that it does not know.
+        TOOLYARD_BIN: undefined,
       },
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolyard_client::{CallId, Client, McpServer, Outcome, ToolCall, mcp_plugin, mcp_plugin_from_file};
@@ -158,11 +157,8 @@ async fn h61_h63_a_real_server_over_http() {
         .args([script(&root, "server-everything").as_str(), "streamableHttp"])
         .env("PORT", port.to_string());
     let _server = Ends(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    eventually("the server listens", || async {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        std::net::TcpStream::connect(("127.0.0.1", port)).ok()
-    })
-    .await;
+    eventually("the server listens", || async { std::net::TcpStream::connect(("127.0.0.1", port)).ok() })
+        .await;
     let client = client();
     let bridge = mcp_plugin([McpServer::url("far", format!("http://127.0.0.1:{port}/mcp"))]).unwrap();
     client.register(bridge).await.unwrap();

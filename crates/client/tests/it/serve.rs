@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -300,11 +299,13 @@ async fn a_journal_belongs_to_one_process_forgets_what_was_posted_and_survives_a
 async fn a_worker_that_stops_finishes_its_calls_first() {
     let yard = Yard::new(json!([client_tool("work")])).await;
     let (begun, mut hears) = tokio::sync::mpsc::channel(1);
+    let stopped = Arc::new(tokio::sync::Notify::new());
+    let go_on = stopped.clone();
     let slow = tool("work").describe("d").run(move |_: Value, _: CallContext| {
-        let begun = begun.clone();
+        let (begun, go_on) = (begun.clone(), go_on.clone());
         async move {
             begun.send(()).await.unwrap();
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            go_on.notified().await;
             Ok::<_, Failure>(json!("finished"))
         }
     });
@@ -313,7 +314,9 @@ async fn a_worker_that_stops_finishes_its_calls_first() {
     let (serving, stop) = start(client.serve_tools(&yard.space).concurrency(1));
     let run = yard.say("call work {}").await;
     hears.recv().await.unwrap();
+    // The call ends only after the worker was told to stop.
     stop.cancel();
+    stopped.notify_one();
     assert_eq!(serving.await.unwrap().unwrap().answered, 1);
     assert_eq!(outcome(&yard.finish(&run).await).1, "\"finished\"");
 }

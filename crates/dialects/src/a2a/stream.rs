@@ -8,7 +8,7 @@ use toolyard_protocol::event::Event;
 use toolyard_protocol::visible::visible_delta;
 use toolyard_protocol::{MessageId, Timestamp, Viewer};
 
-use crate::telling::{Flow, Telling};
+use crate::telling::{Flow, SoFar, Telling};
 
 use super::model::{Artifact, Content, Item, Message, Part, State};
 use super::rpc::Binding;
@@ -327,14 +327,8 @@ impl Telling for TaskStream {
         self.flow()
     }
 
-    fn so_far(
-        &mut self,
-        step: u32,
-        _attempt: u32,
-        pieces: &mut dyn Iterator<Item = Piece>,
-        out: &mut String,
-    ) -> Flow {
-        self.join(step, pieces, out);
+    fn so_far(&mut self, so_far: SoFar<'_>, out: &mut String) -> Flow {
+        self.join(so_far.step, so_far.pieces, out);
         self.flow()
     }
 

@@ -14,7 +14,7 @@ use toolyard_protocol::run::{RunEnd, Usage};
 use toolyard_protocol::visible::{visible_delta, visible_to};
 use toolyard_protocol::{CallId, MessageId, RunId, Timestamp, ToolName, Viewer, WaitId};
 
-use crate::telling::{Course, Flow, Hearing, Stand, Start, Telling};
+use crate::telling::{Course, Flow, Hearing, SoFar, Stand, Start, Telling};
 
 use super::input::Version;
 use super::names;
@@ -373,16 +373,11 @@ impl Telling for AgUi {
         Flow::On
     }
 
-    fn so_far(
-        &mut self,
-        step: u32,
-        attempt: u32,
-        pieces: &mut dyn Iterator<Item = Piece>,
-        out: &mut String,
-    ) -> Flow {
+    fn so_far(&mut self, so_far: SoFar<'_>, out: &mut String) -> Flow {
         if self.over {
             return Flow::Over;
         }
+        let SoFar { step, attempt, pieces } = so_far;
         self.enter(step, out);
         let (mut text, mut thoughts, mut calls) = (String::new(), Vec::<String>::new(), Vec::new());
         for (offset, piece) in (0..).zip(pieces) {

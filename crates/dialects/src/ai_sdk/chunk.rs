@@ -135,4 +135,8 @@ pub trait Voice: Send + Sync {
     fn begin(&mut self, out: &mut String);
     fn say(&mut self, chunk: &Chunk<'_>, out: &mut String);
     fn keep_alive(&self) -> &'static str;
+    /// A result may stand without its whole input before it.
+    fn knows_bare_results(&self) -> bool {
+        true
+    }
 }

@@ -6,7 +6,8 @@ use toolyard_protocol::message::{Part, Speaker};
 use toolyard_protocol::tool::Visibility;
 use toolyard_protocol::{CallId, Guarded, OutcomeKind, ToolName, ToolOutcome, WaitId};
 
-use super::request::{BadChat, Item, Replied, Reply};
+use super::request::{BadChat, Replied, Reply};
+use crate::history::Item;
 
 /// What the messages say.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@
 //! stream is the same chunks in other words, see [`crate::data_stream_v1`].
 //! [`request`] reads what clients of both send.
 
+mod calls;
 mod chunk;
 mod messages;
 mod request;
@@ -12,6 +13,6 @@ mod stream;
 mod telling;
 
 pub use chunk::{Chunk, Finish, Voice};
-pub use request::{Asked, BadChat, Cut, Item, Replied, Reply};
+pub use request::{Asked, BadChat, Replied, Reply};
 pub use stream::UiStream;
 pub use telling::{ChatTelling, Options};

@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 use toolyard_protocol::CallId;
 use toolyard_protocol::ToolOutcome;
 use toolyard_protocol::WaitId;
-use toolyard_protocol::message::{Part, Speaker};
+use toolyard_protocol::message::Speaker;
 
 use super::messages::{self, Heard};
+use crate::history::{Cut, Item};
 
 /// Why a body is no chat request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,15 +28,6 @@ impl std::fmt::Display for BadChat {
 
 impl std::error::Error for BadChat {}
 
-/// One item of the client's history.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Item {
-    pub name: Option<String>,
-    pub speaker: Speaker,
-    pub parts: Vec<Part>,
-    pub metadata: Option<Value>,
-}
-
 /// What the history says of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
@@ -47,13 +39,6 @@ pub struct Reply {
 pub enum Replied {
     Outcome(ToolOutcome),
     Decision { wait: WaitId, allowed: bool, reason: Option<String> },
-}
-
-/// What the client takes back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cut {
-    Regenerate { message: Option<String> },
-    Edit { message: String },
 }
 
 /// A chat request.

@@ -1,26 +1,26 @@
 //! A run as a chat client hears it.
 //!
 //! A call under question is not announced as one that may run: clients run a
-//! tool as soon as they hear of its input. Values that the viewer may not see
-//! are told as neutral ones, because a missing field ends a client's chat.
+//! tool as soon as they hear of its input. For the same reason a client's call
+//! is announced when the log was read to its end, and not at all if it has
+//! ended by then: a page that comes back must not run it again. Values that
+//! the viewer may not see are told as neutral ones, because a missing field
+//! ends a client's chat.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Value, json};
-use toolyard_protocol::delta::{Delta, Piece};
-use toolyard_protocol::event::{Asked, Event, ModelReplied, ToolProgressed, ToolReturned};
+use serde_json::json;
+use toolyard_protocol::delta::Delta;
+use toolyard_protocol::event::{Event, ModelReplied};
 use toolyard_protocol::message::{Part, text_of};
 use toolyard_protocol::run::{FinishReason, RunEnd, Usage};
 use toolyard_protocol::visible::visible_to;
-use toolyard_protocol::wait::WaitKind;
-use toolyard_protocol::{CallId, OutcomeKind, RunId, Timestamp, ToolName, Viewer, WaitId};
+use toolyard_protocol::{CallId, RunId, Timestamp, Viewer, WaitId};
 
+use super::calls::Known;
 use super::chunk::{Chunk, Finish, Voice};
-use crate::telling::{Course, Flow, Hearing, Said, Speech, Stand, Start, Telling};
-
-/// What a hidden error is.
-const HIDDEN_ERROR: &str = "Tool failed";
+use crate::telling::{Course, Flow, Hearing, Said, SoFar, Speech, Stand, Start, Telling};
 
 /// What the client can hear and has.
 #[derive(Debug, Clone, Default)]
@@ -37,37 +37,25 @@ pub struct Options {
     pub kept: HashSet<CallId>,
 }
 
-/// A call of the message that is told.
-#[derive(Debug, Clone)]
-struct Known {
-    tool: ToolName,
-    input: Value,
-    /// Its beginning was said.
-    started: bool,
-    /// Its input was said as a whole.
-    available: bool,
-    /// Somebody was asked about it, or it may run.
-    routed: bool,
-    asked: bool,
-}
-
 /// One reader's telling, in a form of its own.
 #[derive(Debug)]
 pub struct ChatTelling<V> {
-    voice: V,
+    pub(super) voice: V,
     viewer: Viewer,
-    options: Options,
+    pub(super) options: Options,
     course: Course,
     speech: Speech,
-    calls: HashMap<CallId, Known>,
+    pub(super) calls: HashMap<CallId, Known>,
+    /// Calls of the client that may run, unless they have ended.
+    pub(super) waiting: Vec<CallId>,
     /// `start` was said.
     started: bool,
     /// A step is open.
     step: bool,
     /// Of the last reply.
     reason: Finish,
-    usage: Usage,
-    total: Usage,
+    pub(super) usage: Usage,
+    pub(super) total: Usage,
 }
 
 impl<V: Voice> ChatTelling<V> {
@@ -79,6 +67,7 @@ impl<V: Voice> ChatTelling<V> {
             course: Course::new(run, start),
             speech: Speech::default(),
             calls: HashMap::new(),
+            waiting: Vec::new(),
             started: false,
             step: false,
             reason: Finish::Stop,
@@ -87,7 +76,7 @@ impl<V: Voice> ChatTelling<V> {
         }
     }
 
-    fn open_message(&mut self, out: &mut String) {
+    pub(super) fn open_message(&mut self, out: &mut String) {
         if self.started {
             return;
         }
@@ -171,157 +160,11 @@ impl<V: Voice> ChatTelling<V> {
         self.voice.say(&chunk, out);
     }
 
-    fn known(&mut self, call: &CallId, tool: &ToolName) -> &mut Known {
-        self.calls.entry(call.clone()).or_insert_with(|| Known {
-            tool: tool.clone(),
-            input: json!({}),
-            started: false,
-            available: false,
-            routed: false,
-            asked: false,
-        })
-    }
-
     fn replied(&mut self, reply: &ModelReplied, out: &mut String) {
         self.open_step(out);
         let run = self.course.run().clone();
         self.speak(|speech, viewer, say| speech.reply(viewer, &run, reply, say), reply.step, out);
         self.reason = if reply.calls.is_empty() { finish_of(reply.finish) } else { Finish::ToolCalls };
-    }
-
-    /// What every reader must know of a reply, also if it is not told.
-    fn note_reply(&mut self, reply: &ModelReplied, seen: &ModelReplied) {
-        self.usage = reply.usage;
-        self.total.add(&reply.usage);
-        for call in &seen.calls {
-            let announced = self.options.announced.contains(&call.call);
-            let known = self.known(&call.call, &call.tool);
-            known.input = call.args.shown().cloned().unwrap_or_else(|| json!({}));
-            known.available |= announced;
-        }
-    }
-
-    fn announce(&mut self, call: &CallId, out: &mut String) {
-        let Some(known) = self.calls.get_mut(call).filter(|known| !known.available) else { return };
-        known.available = true;
-        known.started = true;
-        let (tool, input) = (known.tool.clone(), known.input.clone());
-        self.open_message(out);
-        self.voice.say(&Chunk::InputAvailable { call, tool: &tool, input: &input }, out);
-    }
-
-    fn asked(&mut self, asked: &Asked, out: &mut String) {
-        let args = asked.payload.shown().and_then(|p| p.get("args")).filter(|args| !args.is_null()).cloned();
-        let known = self.known(&asked.call, &asked.tool);
-        known.routed = true;
-        if let Some(args) = args {
-            known.input = args;
-        }
-        if self.options.questions.contains(&asked.wait) {
-            // Said before; a gateway's call was also announced before it was asked about.
-            let client = asked.place.is_client();
-            let known = self.known(&asked.call, &asked.tool);
-            (known.asked, known.started) = (true, true);
-            known.available |= !client;
-            return;
-        }
-        match asked.kind {
-            WaitKind::Approval => self.asked_to_allow(asked, out),
-            WaitKind::Input | WaitKind::Credential => {
-                self.open_message(out);
-                let data = json!({
-                    "waitId": asked.wait, "kind": asked.kind, "toolCallId": asked.call, "toolName": asked.tool,
-                    "expiresAt": asked.expires, "request": asked.payload.shown(),
-                });
-                self.data("input-required", asked.wait.as_str(), data, out);
-            }
-            WaitKind::Client | WaitKind::Child | WaitKind::Timer => {}
-        }
-    }
-
-    fn asked_to_allow(&mut self, asked: &Asked, out: &mut String) {
-        if asked.place.is_client() {
-            // A real client runs a tool whose input is available.
-            let known = self.known(&asked.call, &asked.tool).clone();
-            self.open_message(out);
-            if !known.started && !known.available {
-                self.known(&asked.call, &asked.tool).started = true;
-                self.voice.say(&Chunk::InputStart { call: &asked.call, tool: &asked.tool }, out);
-                self.voice.say(&Chunk::Input { call: &asked.call, text: &known.input.to_string() }, out);
-            }
-        } else {
-            self.announce(&asked.call, out);
-        }
-        self.known(&asked.call, &asked.tool).asked = true;
-        if self.options.without_approvals {
-            let input = self.known(&asked.call, &asked.tool).input.clone();
-            let data = json!({
-                "approvalId": asked.wait, "toolCallId": asked.call, "toolName": asked.tool, "risk": asked.risk,
-                "expiresAt": asked.expires, "input": input,
-            });
-            return self.data("permission-required", asked.wait.as_str(), data, out);
-        }
-        self.voice.say(&Chunk::ApprovalRequest { wait: &asked.wait, call: &asked.call }, out);
-    }
-
-    fn data(&mut self, name: &str, id: &str, data: Value, out: &mut String) {
-        self.open_message(out);
-        self.voice.say(&Chunk::Data { name, id: Some(id), data, transient: false }, out);
-    }
-
-    fn progressed(&mut self, news: &ToolProgressed, out: &mut String) {
-        if !self.calls.get(&news.call).is_some_and(|known| known.available) {
-            return;
-        }
-        self.open_message(out);
-        let output = match news.preliminary.shown() {
-            Some(value) => value.clone(),
-            None => {
-                let mut told = json!({});
-                if let Some(fraction) = news.fraction {
-                    told["progress"] = json!(fraction);
-                }
-                if let Some(message) = news.message.shown() {
-                    told["message"] = json!(message);
-                }
-                told
-            }
-        };
-        self.voice.say(&Chunk::Output { call: &news.call, output: &output, preliminary: true }, out);
-    }
-
-    fn returned(&mut self, end: &ToolReturned, out: &mut String) {
-        // A call that is not part of this message would end the client's chat.
-        let Some(known) = self.calls.get(&end.call).cloned() else { return };
-        if self.options.kept.contains(&end.call) {
-            return;
-        }
-        self.open_message(out);
-        let error = end.error.shown().map_or(HIDDEN_ERROR, String::as_str);
-        let (call, tool) = (&end.call, &known.tool);
-        if !known.routed && !known.available && end.outcome == OutcomeKind::Failed {
-            self.known(call, tool).available = true;
-            let chunk = Chunk::InputError { call, tool, input: &known.input, error };
-            return self.voice.say(&chunk, out);
-        }
-        // What never ran may still be a bare beginning.
-        let denied = end.outcome == OutcomeKind::Denied && known.asked && !self.options.without_approvals;
-        if !denied && !known.available && !known.started {
-            self.announce(call, out);
-        }
-        let null = Value::Null;
-        let chunk = match end.outcome {
-            OutcomeKind::Ok => {
-                Chunk::Output { call, output: end.value.shown().unwrap_or(&null), preliminary: false }
-            }
-            OutcomeKind::Denied if denied => Chunk::OutputDenied { call, error },
-            OutcomeKind::Denied
-            | OutcomeKind::Failed
-            | OutcomeKind::Expired
-            | OutcomeKind::Canceled
-            | OutcomeKind::Uncertain => Chunk::OutputError { call, error },
-        };
-        self.voice.say(&chunk, out);
     }
 
     /// An event that is told.
@@ -350,7 +193,11 @@ impl<V: Voice> ChatTelling<V> {
                 if let Some(args) = request.args.shown() {
                     known.input = args.clone();
                 }
-                self.announce(&request.call, out);
+                if request.place.is_client() {
+                    self.waiting.push(request.call.clone());
+                } else {
+                    self.announce(&request.call, out);
+                }
             }
             Event::ToolProgressed(news) => self.progressed(news, out),
             Event::ToolReturned(end) => self.returned(end, out),
@@ -440,28 +287,23 @@ impl<V: Voice> Telling for ChatTelling<V> {
         Flow::On
     }
 
-    fn so_far(
-        &mut self,
-        step: u32,
-        attempt: u32,
-        pieces: &mut dyn Iterator<Item = Piece>,
-        out: &mut String,
-    ) -> Flow {
+    fn so_far(&mut self, so_far: SoFar<'_>, out: &mut String) -> Flow {
         if self.course.is_told() {
+            let step = so_far.step;
             if self.speech.step() != Some(step) {
                 self.close_step(out);
             }
             let run = self.course.run().clone();
-            self.speak(
-                |speech, viewer, say| speech.so_far(viewer, &run, (step, attempt), pieces, say),
-                step,
-                out,
-            );
+            self.speak(|speech, viewer, say| speech.so_far(viewer, &run, so_far, say), step, out);
         }
         Flow::On
     }
 
     fn rest(&mut self, out: &mut String) -> Flow {
+        for call in std::mem::take(&mut self.waiting) {
+            self.announce(&call, out);
+            self.tell_progress(&call, out);
+        }
         match self.course.stand() {
             Stand::Works => Flow::On,
             Stand::Waits(_) if !self.course.is_told() => Flow::On,

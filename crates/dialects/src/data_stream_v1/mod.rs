@@ -79,6 +79,10 @@ impl Voice for DataStream {
         }
     }
 
+    fn knows_bare_results(&self) -> bool {
+        false
+    }
+
     fn keep_alive(&self) -> &'static str {
         // There are no comments; empty data says nothing.
         "2:[]\n"

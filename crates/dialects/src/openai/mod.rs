@@ -4,6 +4,7 @@
 //! The client's tools are calls that it answers with its next request. Tools
 //! of the gateway are not shown: their results are in the answer.
 
+mod answer;
 pub mod chat;
 mod error;
 mod input;

@@ -40,6 +40,19 @@ pub enum Start {
     Taking(MessageId),
 }
 
+/// All pieces of a step that is under way.
+pub struct SoFar<'a> {
+    pub step: u32,
+    pub attempt: u32,
+    pub pieces: &'a mut dyn Iterator<Item = Piece>,
+}
+
+impl std::fmt::Debug for SoFar<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SoFar").field("step", &self.step).finish_non_exhaustive()
+    }
+}
+
 /// A dialect's telling of one run to one reader.
 pub trait Telling: Send + Sync {
     /// What is sent before anything is known of the run.
@@ -51,14 +64,8 @@ pub trait Telling: Send + Sync {
     /// The next piece of a step.
     fn delta(&mut self, delta: &Delta, out: &mut String) -> Flow;
 
-    /// All pieces of a step that is under way, some of which may have been told.
-    fn so_far(
-        &mut self,
-        step: u32,
-        attempt: u32,
-        pieces: &mut dyn Iterator<Item = Piece>,
-        out: &mut String,
-    ) -> Flow;
+    /// A step that is under way. Some of its pieces may have been told.
+    fn so_far(&mut self, so_far: SoFar<'_>, out: &mut String) -> Flow;
 
     /// The log was read to its end. A run that waits for somebody, or has
     /// ended, is told to its end here.

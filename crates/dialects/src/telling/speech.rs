@@ -7,6 +7,8 @@ use toolyard_protocol::message::Part;
 use toolyard_protocol::visible::visible_delta;
 use toolyard_protocol::{CallId, RunId, ToolName, Viewer};
 
+use super::SoFar;
+
 /// Something new to say. Parts are counted within their step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Said<'a> {
@@ -96,8 +98,7 @@ impl Speech {
         &mut self,
         viewer: &Viewer,
         run: &RunId,
-        (step, attempt): (u32, u32),
-        pieces: &mut dyn Iterator<Item = Piece>,
+        SoFar { step, attempt, pieces }: SoFar<'_>,
         say: &mut dyn FnMut(Said<'_>),
     ) {
         self.turn_to(step, attempt);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 use toolyard_dialects::ag_ui::{AgUi, Opening, Version};
-use toolyard_dialects::telling::{Flow, Start, Telling};
+use toolyard_dialects::telling::{Flow, SoFar, Start, Telling};
 use toolyard_protocol::delta::Piece;
 use toolyard_protocol::event::*;
 use toolyard_protocol::message::Part;
@@ -349,7 +349,10 @@ fn wherever_a_client_joins_it_has_the_same_in_the_end() {
             telling.begin(&mut out);
             feed(&mut telling, &beats, &mut out, 0);
             let mut so_far = step[..seen].iter().cloned();
-            assert_eq!(telling.so_far(1, 1, &mut so_far, &mut out), Flow::On);
+            assert_eq!(
+                telling.so_far(SoFar { step: 1, attempt: 1, pieces: &mut so_far }, &mut out),
+                Flow::On
+            );
             let rest: Vec<Beat> = pieces(1, step[seen..].to_vec());
             feed_from(&mut telling, &rest, &mut out, seen);
             feed(&mut telling, &end, &mut out, 2);

@@ -1,8 +1,9 @@
 //! A run as chat clients hear it, in both forms.
 
 use serde_json::{Value, json};
-use toolyard_dialects::ai_sdk::{Asked, ChatTelling, Cut, Options, Replied, UiStream, Voice};
+use toolyard_dialects::ai_sdk::{Asked, ChatTelling, Options, Replied, UiStream, Voice};
 use toolyard_dialects::data_stream_v1::DataStream;
+use toolyard_dialects::history::Cut;
 use toolyard_dialects::telling::{Flow, Start, Telling};
 use toolyard_protocol::delta::{Delta, Piece};
 use toolyard_protocol::event::{
@@ -230,6 +231,10 @@ fn h11_a_client_tool_ends_the_body_and_its_output_continues_the_message() {
         ["start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "finish"]
     );
     assert_eq!(chunks[0]["messageId"], json!(MessageId::of_turn(&samples::run(), 1)));
+    // A page that comes back hears how the call ended, and not that it may run.
+    let (chunks, _) = told(Start::Turn(1), Options::default(), &log);
+    assert!(!kinds(&chunks).contains(&"tool-input-available"), "{:?}", kinds(&chunks));
+    assert!(chunks.contains(&json!({ "type": "tool-output-available", "toolCallId": call(1), "output": 2 })));
     let stale = Options { announced: [call(1)].into(), ..Options::default() };
     let (chunks, _) = told(Start::After(1), stale, &log);
     assert_eq!(chunks[1], json!({ "type": "tool-output-available", "toolCallId": call(1), "output": 2 }));

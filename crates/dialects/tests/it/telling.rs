@@ -1,7 +1,7 @@
 //! What all tellings share: a run's course, and every word once.
 
 use proptest::prelude::*;
-use toolyard_dialects::telling::{Course, Hearing, Said, Speech, Stand, Start};
+use toolyard_dialects::telling::{Course, Hearing, Said, SoFar, Speech, Stand, Start};
 use toolyard_protocol::delta::{Delta, Piece};
 use toolyard_protocol::event::{Event, MessageTaken, ModelReplied, OpenWait, RunPaused, ToolReturned};
 use toolyard_protocol::message::Part;
@@ -122,7 +122,8 @@ fn listen(viewer: &Viewer, heard: usize, again: usize, then: usize) -> Heard {
     // A gap: the reader joins again and gets the step so far.
     let again = again.max(heard);
     let mut so_far = joined(&pieces[..again]).into_iter();
-    speech.so_far(viewer, &samples::run(), (2, 1), &mut so_far, &mut |s| said.hear(s));
+    let so_far = SoFar { step: 2, attempt: 1, pieces: &mut so_far };
+    speech.so_far(viewer, &samples::run(), so_far, &mut |s| said.hear(s));
     for (offset, piece) in pieces.iter().enumerate().take(then.max(again)).skip(again) {
         speech.delta(viewer, &delta(offset, piece), &mut |s| said.hear(s));
     }

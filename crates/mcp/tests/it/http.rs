@@ -1,29 +1,19 @@
 //! Servers behind an address: sessions that are forgotten, statuses, redirects,
 //! and what never leaves the gateway.
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolyard_egress::{Door, Letter, Patience, Target, Verb};
 use toolyard_mcp::{Era, Host, Outcome, ServerSettings};
 
-use crate::yard::{call, done, eventually, host, owner, python, server, text};
+use crate::fault_http::FaultServer;
+use crate::yard::{call, done, eventually, host, owner, server, text};
 
-/// The HTTP fault server. It ends with its input.
+/// The HTTP fault server, and what it heard.
 pub(crate) struct Far {
-    child: Child,
+    process: FaultServer,
     mode: String,
-    pub(crate) port: u16,
-}
-
-impl Drop for Far {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Far {
@@ -31,29 +21,23 @@ impl Far {
         Self::start_at(mode, 0)
     }
     fn start_at(mode: &str, port: u16) -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/fault_http.py");
-        let mut child = Command::new(python())
-            .args(["-u", script.to_str().unwrap(), mode, &port.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { child, mode: mode.to_owned(), port: line.trim().parse().unwrap() }
+        Self { process: FaultServer::start(mode, port), mode: mode.to_owned() }
+    }
+    pub(crate) fn port(&self) -> u16 {
+        self.process.port
     }
     /// Kills it and starts it at the same address. Meanwhile the host's own
     /// tasks go on: they see that the connection is closed.
     async fn restart(self) -> Self {
         let again = tokio::task::spawn_blocking(move || {
-            let (mode, port) = (self.mode.clone(), self.port);
+            let (mode, port) = (self.mode.clone(), self.port());
             drop(self);
             Self::start_at(&mode, port)
         });
         again.await.unwrap()
     }
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
+        self.process.url(path)
     }
     async fn ask(&self, verb: Verb, path: &str, body: Option<Value>) -> Value {
         let target = Target::parse(&self.url(path)).unwrap();
@@ -145,7 +129,7 @@ async fn a_server_that_is_gone_is_said_to_be_gone_and_found_again() {
     let mut settings = remote(&far, "/mcp");
     settings.start = Duration::from_secs(3);
     assert_eq!(text(echo(&host, &settings, "one").await), "one");
-    let port = far.port;
+    let port = far.port();
     tokio::task::spawn_blocking(|| drop(far)).await.unwrap();
     let gone = echo(&host, &settings, "two").await;
     assert!(matches!(&gone, Outcome::NotSent { needs_login: false, .. }), "{gone:?}");

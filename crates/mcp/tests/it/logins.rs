@@ -106,7 +106,7 @@ async fn x18_a_forged_callback_is_refused() {
     let login = host.login(&ada, &settings).await.unwrap();
     let back = browse(&login.url).await;
     let issuer = url::Url::parse(&back).unwrap();
-    let forged = back.replace(&format!("127.0.0.1%3A{}", far.port), "evil.example");
+    let forged = back.replace(&format!("127.0.0.1%3A{}", far.port()), "evil.example");
     assert_ne!(issuer.as_str(), forged);
     assert!(host.finish_login(&ada, &settings, &forged).await.is_err());
     assert!(host.finish_login(&ada, &settings, &back.replace(&login.state, "other")).await.is_err());

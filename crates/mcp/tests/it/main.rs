@@ -11,6 +11,7 @@
 mod calls;
 mod catalogue;
 mod config;
+mod fault_http;
 mod http;
 mod lifecycle;
 mod logins;

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, json};
+use tokio::sync::Notify;
 use toolyard_mcp::{Ask, Outcome, Paused, Question, Reply};
 
-use crate::yard::{call, eventually, fault, host, object, owner, text};
+use crate::yard::{call, eventually, fault, fault_with, host, object, owner, text};
 
 struct Scripted {
     reply: Reply,
@@ -56,23 +57,41 @@ async fn an_older_server_asks_while_its_call_is_open() {
 /// A person may think longer than a call may be silent.
 #[tokio::test]
 async fn the_timers_stand_still_while_a_question_is_open() {
-    struct Slow;
+    #[derive(Default)]
+    struct Slow {
+        asked: Notify,
+        thought: Notify,
+    }
     impl Ask for Slow {
         fn ask(&self, _: Question) -> BoxFuture<'_, Reply> {
             async {
-                tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+                self.asked.notify_one();
+                self.thought.notified().await;
                 Reply::Accept(json!({ "colour": "late" }))
             }
             .boxed()
         }
     }
-    let fault =
-        crate::yard::fault_with("plain", json!({ "tool_timeout_sec": 0.5, "total_timeout_sec": 0.8 }));
+    let limits = json!({ "tool_timeout_sec": 1.0, "total_timeout_sec": 1.5 });
+    let (fault, other) = (fault_with("plain", limits.clone()), fault_with("plain", limits));
     fault.catalogue().await;
+    other.catalogue().await;
+    let slow = Arc::new(Slow::default());
     let mut elicit = call("elicit", json!({}));
-    elicit.ask = Some(Arc::new(Slow));
-    assert!(text(fault.host.call(&owner("a"), &fault.settings, elicit).await).contains("late"));
+    elicit.ask = Some(slow.clone());
+    let me = owner("a");
+    let (outcome, ()) = tokio::join!(fault.host.call(&me, &fault.settings, elicit), async {
+        slow.asked.notified().await;
+        // The same limits run out twice elsewhere: that is how long the person thinks.
+        for _ in 0..2 {
+            let silent = other.call("hang", json!({})).await;
+            assert!(matches!(&silent, Outcome::Unknown(_)), "{silent:?}");
+        }
+        slow.thought.notify_one();
+    });
+    assert!(text(outcome).contains("late"));
     fault.host.stop().await;
+    other.host.stop().await;
 }
 
 /// A shared connection does not show one tenant's question to another.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use crate::fault_http::python;
 use serde_json::{Map, Value, json};
 use toolyard_egress::Door;
 use toolyard_mcp::{
@@ -30,20 +30,6 @@ pub(crate) fn owner(tenant: &str) -> Owner {
 pub(crate) fn server(name: &str, entry: Value) -> ServerSettings {
     let entry: Entry = serde_json::from_value(entry).unwrap();
     read_entries(&BTreeMap::from([(name.to_owned(), entry)]), &|_| None).unwrap().remove(0)
-}
-
-/// The Python behind `python3`, which may be a script that adds variables.
-pub(crate) fn python() -> String {
-    static FOUND: OnceLock<String> = OnceLock::new();
-    let found = FOUND.get_or_init(|| {
-        let out =
-            std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
-        String::from_utf8(out.expect("python3 is needed for the fault server").stdout)
-            .unwrap()
-            .trim()
-            .to_owned()
-    });
-    found.clone()
 }
 
 /// The fault server in one of its modes, and the file it writes to.

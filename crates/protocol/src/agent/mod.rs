@@ -8,6 +8,7 @@ mod mcp;
 mod parse;
 mod plugin;
 mod rule;
+mod serving;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ pub use mcp::{
 pub use parse::{BadConfig, parse};
 pub use plugin::PluginUse;
 pub use rule::PermissionRule;
+pub use serving::{AllTools, McpServing, ServedTools};
 
 use crate::name::AgentName;
 use crate::risk::Risk;
@@ -44,6 +46,9 @@ pub struct AgentConfig {
     pub prebuilt: Option<PrebuiltSwitch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpSection>,
+    /// What MCP clients see of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_server: Option<McpServing>,
     /// Installed plugins whose tools the agent gets, in this order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugins: Option<Vec<PluginUse>>,

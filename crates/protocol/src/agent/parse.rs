@@ -77,6 +77,7 @@ fn check(config: &AgentConfig) -> Result<(), BadConfig> {
     }
     check_uses(config)?;
     config.mcp.as_ref().map_or(Ok(()), super::mcp::check)?;
+    config.mcp_server.as_ref().map_or(Ok(()), super::serving::check)?;
     super::plugin::check(config.plugins.as_deref().unwrap_or_default())?;
     let most = limits::RunLimits::default().run_steps;
     if !(1..=most).contains(&config.loop_.max_steps) {

@@ -20,15 +20,16 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolyard_dialects::telling::Start;
 use toolyard_engine::facts::Answer;
+use toolyard_models::direct;
 use toolyard_protocol::agent::OutputSection;
-use toolyard_protocol::message::{Part, Speaker};
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::{
-    AgentName, ApiError, CallId, MessageId, Principal, RunId, SpaceId, ToolOutcome, Viewer, WaitId,
+    AgentName, ApiError, CallId, MessageId, Principal, RunId, SpaceId, ToolName, ToolOutcome, Viewer, WaitId,
 };
 use toolyard_store::{Tx, failpoint};
 
 pub use attach::Following;
+pub use toolyard_dialects::history::{Cut, Item};
 
 use crate::client_tools::BroughtTools;
 use crate::refused::Refused;
@@ -65,17 +66,6 @@ pub struct Turn {
     pub metadata: Option<Value>,
 }
 
-/// An item of a client's history.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Item {
-    /// The client's id of it, or the gateway's.
-    pub name: Option<String>,
-    pub speaker: Speaker,
-    /// Calls stand in it as [`Part::ToolCall`]: they say which steps it holds.
-    pub parts: Vec<Part>,
-    pub metadata: Option<Value>,
-}
-
 /// What a history says of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
@@ -89,16 +79,6 @@ pub enum Replied {
     Outcome(ToolOutcome),
     /// Somebody decided, or gave a value. Of this wait, or of the call's only one.
     Answer { wait: Option<WaitId>, answer: Answer },
-}
-
-/// What is taken back, as the client says it. All of it starts a branch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cut {
-    /// The last answer, or the assistant message of this name.
-    Regenerate { message: Option<String> },
-    /// The user message of this name is said again, in other words. One that
-    /// is not known is simply new.
-    Edit { message: String },
 }
 
 /// Where to look for the answer.
@@ -123,6 +103,28 @@ impl Runtime {
     /// Takes a turn.
     pub async fn turn(self: &Arc<Self>, turn: Turn) -> Result<Turned, ApiError> {
         self.check_model(turn.model.as_deref())?;
+        self.bring(turn).await
+    }
+
+    /// Takes a turn that calls one tool of the agent, and no model. The call
+    /// passes the same gate as a model's would.
+    pub async fn turn_directly(
+        self: &Arc<Self>,
+        mut turn: Turn,
+        tool: &ToolName,
+        arguments: &Value,
+    ) -> Result<Turned, ApiError> {
+        turn.model = Some(direct::MODEL.to_owned());
+        turn.items = vec![Item {
+            name: Some(MessageId::mint().to_string()),
+            speaker: Speaker::User,
+            parts: vec![direct::part(tool, arguments)],
+            metadata: None,
+        }];
+        self.bring(turn).await
+    }
+
+    async fn bring(self: &Arc<Self>, turn: Turn) -> Result<Turned, ApiError> {
         let turn = Arc::new(turn);
         self.starting(STARTS, move |rt, mut desk| {
             let turn = turn.clone();
@@ -146,7 +148,7 @@ impl Runtime {
         let place = self.find_place(tx, turn).await?;
         let tools = match turn.tools.is_empty() {
             true => None,
-            false => Some(self.join_client_tools(&place.agent, &turn.tools)?),
+            false => Some(self.join_client_tools(tx, &turn.by.tenant, &place.agent, &turn.tools).await?),
         };
         let aligned = align::align(tx, turn, &place).await?;
         let taken = replies::take(tx, turn, &place, desk).await?;

@@ -66,8 +66,13 @@ impl Worker {
         wanted.0.extend(plugged.into_iter().filter(|t| agent.tools.set.find(t.name.as_str()).is_none()));
         // Whoever shadows a gateway's tool reads what the model meant for it.
         let free = |tool: &ToolSpec, wanted: &Toolset| wanted.find(tool.name.as_str()).is_none();
-        let brought: Vec<ToolSpec> = brought.into_iter().filter(|tool| free(tool, &wanted)).collect();
-        wanted.0.extend(brought);
+        let (kept, gone): (Vec<ToolSpec>, Vec<ToolSpec>) =
+            brought.into_iter().partition(|tool| free(tool, &wanted));
+        for tool in gone {
+            // A plugin that was installed after the request had been taken.
+            tracing::warn!(run = %self.id, tool = %tool.name, "a plugin's tool takes the place of a request's");
+        }
+        wanted.0.extend(kept);
         match self.bring_servers(agent).await? {
             Brought::Tools(tools) => {
                 // What the agent defines itself is never shadowed; a request cannot take

@@ -7,7 +7,7 @@ use toolyard_protocol::message::Speaker;
 use toolyard_protocol::run::RunStatus;
 use toolyard_protocol::tool::Visibility;
 use toolyard_protocol::wait::WaitKind;
-use toolyard_protocol::{OutcomeKind, RunId, limits};
+use toolyard_protocol::{ErrorCode, OutcomeKind, RunId, limits};
 use toolyard_runtime::{AnswerIn, check_agent};
 use toolyard_store::runs;
 
@@ -245,6 +245,57 @@ async fn s8_a_run_has_only_so_many_children() {
         }
     }
     assert!(refused > 0);
+}
+
+/// Children that work side by side share what their parent has left.
+#[tokio::test]
+async fn g12_children_at_work_together_never_get_more_than_their_parent_has() {
+    let helper = agent_tool("helper", json!([client_tool("ask")]), json!({}));
+    let yard = Yard::with(config(json!([helper]), json!({"budget": {"maxTokens": 1000}}))).await;
+    let run =
+        yard.say(&[calling("helper", "call ask {}"), calling("helper", "call ask {}")].join("\n")).await;
+    child_until(&yard, &run, 1, RunStatus::WaitingTool).await;
+    let used = spent(&yard.events(&run).await);
+    let mut given = 0;
+    for child in below(&yard, &run).await {
+        let Event::RunCreated(created) = yard.events(&child.id).await.remove(0) else {
+            panic!("no beginning")
+        };
+        let part = created.limits.shown().unwrap().max_tokens.unwrap();
+        assert!(part > 300, "a fair part: {part}");
+        given += part;
+    }
+    assert!(used > 0 && given <= 1000 - used, "{given} given, {used} used");
+}
+
+/// With just enough for its first step and the child, the parent does not speak again.
+#[tokio::test]
+async fn g12_what_a_child_used_is_spent_from_its_parents_budget() {
+    let family = |budget: Value| config(json!([agent_tool("helper", json!([]), json!({}))]), budget);
+    let free = Yard::with(family(json!({}))).await;
+    let run = free.say(&calling("helper", "hi")).await;
+    free.until(&run, RunStatus::Completed).await;
+    let child = below(&free, &run).await.remove(0).id;
+    let first = free.events(&run).await.into_iter().filter(|e| matches!(e, Event::ModelReplied(_))).take(1);
+    let enough = spent(&first.collect::<Vec<_>>()) + spent(&free.events(&child).await);
+
+    let yard = Yard::with(family(json!({"budget": {"maxTokens": enough}}))).await;
+    let run = yard.say(&calling("helper", "hi")).await;
+    yard.until(&run, RunStatus::Failed).await;
+    let events = yard.events(&run).await;
+    let Some(Event::RunFinished(end)) = events.last() else { panic!("no end") };
+    assert_eq!(end.error, Some(ErrorCode::BudgetExceeded), "{:?}", end.message);
+    assert_eq!(returned(&yard, &run).await.0, OutcomeKind::Ok, "the child had enough");
+    assert_eq!(end.usage.input_tokens + end.usage.output_tokens, enough);
+}
+
+/// Tokens of the model's replies in a log.
+fn spent(events: &[Event]) -> u64 {
+    let of = |e: &Event| match e {
+        Event::ModelReplied(reply) => reply.usage.input_tokens + reply.usage.output_tokens,
+        _ => 0,
+    };
+    events.iter().map(of).sum()
 }
 
 #[test]

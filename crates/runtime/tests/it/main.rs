@@ -8,6 +8,7 @@ mod children;
 mod client_tools;
 mod endings;
 mod hooks;
+mod live;
 mod memory;
 mod messages;
 mod models;
@@ -15,6 +16,8 @@ mod outbox;
 mod picks;
 mod plans;
 mod postgres;
+#[path = "../../../store/tests/it/server.rs"]
+mod postgres_server;
 mod prebuilt;
 mod recovery;
 mod turns;

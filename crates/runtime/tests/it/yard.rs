@@ -22,7 +22,7 @@ use toolyard_runtime::{
 use toolyard_store::entities::{Entity, EntityKind};
 use toolyard_store::spaces::Space;
 use toolyard_store::waits::WaitRow;
-use toolyard_store::{Store, StoreError, agents, entities, log, messages, runs, spaces, waits};
+use toolyard_store::{ManualClock, Store, StoreError, agents, entities, log, messages, runs, spaces, waits};
 
 use crate::postgres;
 
@@ -101,6 +101,16 @@ impl Yard {
     pub(crate) async fn with_one_slot(tools: Value) -> Self {
         let settings = Settings { active_runs: 1, tick: Duration::from_secs(3600), ..settings() };
         Self::started(config(tools, json!({})), Registry::bare(providers()), settings).await
+    }
+
+    /// A node whose database keeps the time that the story tells.
+    pub(crate) async fn by_hand(tools: Value) -> (Self, Arc<ManualClock>) {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at(1_800_000_000_000));
+        let base = toolyard_store::Settings::Sqlite { folder: folder.path().to_owned() };
+        let store = Arc::new(Store::open_with_clock(&base, clock.clone()).await.unwrap());
+        let registry = Registry::bare(providers());
+        (Self::built(folder, store, config(tools, json!({})), registry, settings()).await, clock)
     }
 
     /// One more conversation of Ada and the bot.

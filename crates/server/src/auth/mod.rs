@@ -10,6 +10,7 @@ mod jwt;
 mod master_key;
 mod operator;
 mod signed;
+mod start_code;
 
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ pub(crate) use jwt::JwtCheck;
 pub(crate) use master_key::ensure_master_key;
 pub(crate) use operator::{OperatorKeys, new_key, new_signing_key};
 pub(crate) use signed::UrlSigner;
+pub(crate) use start_code::StartCode;
 
 use self::jwt::BadToken;
 use crate::config::{AuthMode, Config};

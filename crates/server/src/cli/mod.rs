@@ -9,6 +9,7 @@ mod doctor;
 pub(crate) mod extract;
 mod key;
 mod local;
+mod mcp;
 mod plugin;
 mod print;
 mod reach;
@@ -87,6 +88,8 @@ enum Command {
     Plugin(plugin::Plugin),
     /// Talk with an agent of a running gateway.
     Chat(Box<chat::Chat>),
+    /// Serve an agent of a running gateway as an MCP server over standard input and output.
+    Mcp(mcp::Mcp),
     /// Runs: list, show, cancel.
     #[command(subcommand)]
     Run(run::Run),
@@ -160,6 +163,7 @@ async fn obey(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Plugin(command) => plugin::obey(command, &common, &config).await?,
         Command::Run(command) => run::obey(command, &common, &config).await?,
         Command::Chat(chat) => return Box::pin(chat::obey(*chat, &common, &config)).await,
+        Command::Mcp(command) => mcp::obey(command, &common, &config).await?,
         Command::Doctor => return doctor::obey(&common, &config).await,
         // Done before: the configuration above, the sandbox in `main`.
         Command::Config(_) | Command::JsWorker | Command::Extract { .. } => {}

@@ -63,6 +63,7 @@ pub(crate) struct Config {
     /// A file of more of them, in the `mcpServers` form of other hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mcp_servers_file: Option<PathBuf>,
+    pub(crate) mcp_server: McpServerSection,
 }
 
 impl Default for Config {
@@ -93,6 +94,7 @@ impl Default for Config {
             models: BTreeMap::new(),
             mcp_servers: BTreeMap::new(),
             mcp_servers_file: None,
+            mcp_server: McpServerSection::default(),
         }
     }
 }
@@ -287,6 +289,9 @@ pub(crate) struct Limits {
     pub(crate) body_seconds: u64,
     /// Seconds that the reader of a stream may read nothing before it is cut.
     pub(crate) reader_seconds: u64,
+    /// Seconds between two pings to a connected program. With each the key is
+    /// looked at again; after two and a half times as long a silent one is cut.
+    pub(crate) socket_ping_seconds: u64,
     /// Tools that one request with a public key may bring.
     pub(crate) public_tools: usize,
     /// Tools that one request with a secret key may bring.
@@ -308,9 +313,27 @@ impl Default for Limits {
             header_seconds: 15,
             body_seconds: 10,
             reader_seconds: 20,
+            socket_ping_seconds: limits::SOCKET_PING_SECONDS,
             public_tools: limits::PUBLIC_TOOLS,
             secret_tools: limits::SECRET_TOOLS,
         }
+    }
+}
+
+/// Agents as MCP servers, at `/mcp/{agent}`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct McpServerSection {
+    pub(crate) enabled: bool,
+    /// Agents may let MCP clients call their own tools (`mcpServer.tools`).
+    pub(crate) own_tools: bool,
+    /// A call that takes longer becomes a task, if the client knows tasks.
+    pub(crate) task_after_ms: u64,
+}
+
+impl Default for McpServerSection {
+    fn default() -> Self {
+        Self { enabled: true, own_tools: true, task_after_ms: limits::MCP_TASK_AFTER_MS }
     }
 }
 

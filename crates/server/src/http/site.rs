@@ -17,6 +17,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use super::origin::{Pattern, split_port};
 use super::refusal::Refusal;
 use super::version;
+use crate::sse::RUN;
 
 /// Who may call from a browser.
 #[derive(Debug, Clone)]
@@ -74,6 +75,17 @@ impl Sites {
         if self.allows(origin) || own.iter().any(|own| own == origin) { Ok(()) } else { Err(refused()) }
     }
 
+    /// Was this sent by a page that the gateway itself served? Pages of other
+    /// local programs are not, although they may call with a key.
+    pub(crate) fn is_own_page(&self, headers: &HeaderMap) -> bool {
+        let (Ok(Some(host)), Ok(Some(origin))) = (one(headers, header::HOST), one(headers, header::ORIGIN))
+        else {
+            return false;
+        };
+        let from = one(headers, HeaderName::from_static("sec-fetch-site"));
+        origin == format!("http://{host}") && matches!(from, Ok(None | Some("same-origin")))
+    }
+
     pub(crate) fn cors(&self) -> CorsLayer {
         let sites = self.clone();
         let allow = AllowOrigin::predicate(move |origin: &HeaderValue, _| {
@@ -89,6 +101,10 @@ impl Sites {
                 HeaderName::from_static("x-secret-key"),
                 HeaderName::from_static("x-filename"),
                 HeaderName::from_static("x-mcp-mode"),
+                HeaderName::from_static("mcp-session-id"),
+                HeaderName::from_static("mcp-protocol-version"),
+                HeaderName::from_static("mcp-method"),
+                HeaderName::from_static("mcp-name"),
                 HeaderName::from_static("idempotency-key"),
                 HeaderName::from_static("last-event-id"),
                 version::SDK,
@@ -96,8 +112,10 @@ impl Sites {
             .expose_headers([
                 header::RETRY_AFTER,
                 HeaderName::from_static("x-request-id"),
+                HeaderName::from_static("mcp-session-id"),
                 version::VERSION,
                 version::WARNING,
+                RUN,
             ])
             .max_age(Duration::from_secs(600))
     }

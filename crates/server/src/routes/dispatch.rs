@@ -38,6 +38,13 @@ pub(super) async fn dispatch(
             return handler(app).await;
         }
         Handler::Visited(handler) => return handler(app, read_query(request.uri())?).await,
+        Handler::Knocked(handler) => {
+            let (parts, payload) = request.into_parts();
+            let pause = Duration::from_secs(app.config.limits.body_seconds);
+            let limit = most(BodyKind::None, &app.config.limits);
+            let body = body::read(&parts.headers, payload, limit, pause).await?;
+            return handler(app, parts.headers, body).await;
+        }
         Handler::Socket => return crate::socket::connect(app, request.into_parts().0).await,
         Handler::Keyed(handler) => handler,
     };

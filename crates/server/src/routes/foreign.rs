@@ -1,11 +1,11 @@
-//! The part of the table whose words are other people's: AG-UI, CopilotKit and
-//! OpenAI's API.
+//! The part of the table whose words are other people's: AG-UI, CopilotKit,
+//! OpenAI's API and MCP.
 
 use serde_json::Value;
 
 use super::route::{Access, BodyKind, Route};
-use super::table::{get, post};
-use super::{ag_ui, openai};
+use super::table::{delete, get, post};
+use super::{ag_ui, mcp_agent, openai};
 
 pub(super) fn routes() -> Vec<Route> {
     let stream = "text/event-stream";
@@ -40,6 +40,11 @@ pub(super) fn routes() -> Vec<Route> {
         post("/v1/responses", Access::Either, "OpenAI: a response", openai::respond)
             .takes::<Value>(BodyKind::Conversation)
             .gives::<Value>(200),
+        post("/mcp/{agent}", Access::Either, "An agent as an MCP server", mcp_agent::post)
+            .takes::<Value>(BodyKind::Conversation)
+            .gives::<Value>(200),
+        get("/mcp/{agent}", Access::Either, "MCP: the stream of a session", mcp_agent::get).media(stream),
+        delete("/mcp/{agent}", Access::Either, "MCP: end a session", mcp_agent::delete),
         get("/v1/models", Access::Either, "OpenAI: the agents as models", openai::models).gives::<Value>(200),
         get("/v1/models/{model}", Access::Either, "OpenAI: one agent as a model", openai::model)
             .gives::<Value>(200),

@@ -109,14 +109,20 @@ pub(super) struct MessageList {
 /// `GET …/messages`: in the space's order, filtered for the key.
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
     let limit = page::limit(&call.query)?;
+    let current = page::typed(&call.query, "branch", |text| (text == "current").then_some(()).ok_or(()))?;
     let after = page::position(&call.query, "afterSeq")?;
     let before = page::position(&call.query, "beforeSeq")?;
     let (space, viewer) = call.space()?;
-    let (tenant, space) = (call.tenant().clone(), space.id.clone());
+    let (tenant, space, branch) = (call.tenant().clone(), space.id.clone(), space.branch.clone());
     let rows: Vec<Message> = call
         .store()
         .read::<_, StoreError, _>(move |tx| {
-            Box::pin(async move { messages::page(tx, &tenant, &space, after, before, limit).await })
+            Box::pin(async move {
+                match current {
+                    Some(()) => messages::of_branch(tx, &tenant, &space, &branch).await,
+                    None => messages::page(tx, &tenant, &space, after, before, limit).await,
+                }
+            })
         })
         .await?;
     let messages = rows.iter().map(|message| native::message_view(message, viewer)).collect();

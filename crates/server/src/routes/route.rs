@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 
-use axum::http::Method;
+use axum::http::{HeaderMap, Method};
 use axum::response::Response;
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -65,11 +66,16 @@ type Answered = BoxFuture<'static, Result<Response, Refusal>>;
 /// The query of a visit, and what it is answered.
 type VisitedBy = dyn Fn(Arc<App>, HashMap<String, String>) -> Answered + Send + Sync;
 
+/// The head and the body of a caller who has no key yet.
+type KnockedAt = dyn Fn(Arc<App>, HeaderMap, Bytes) -> Answered + Send + Sync;
+
 #[derive(Clone)]
 pub(crate) enum Handler {
     Open(Arc<dyn Fn(Arc<App>) -> Answered + Send + Sync>),
     /// Needs no key either, and reads the query.
     Visited(Arc<VisitedBy>),
+    /// Gives a key to who may have one.
+    Knocked(Arc<KnockedAt>),
     Keyed(Arc<dyn Fn(Call) -> Answered + Send + Sync>),
     /// The socket of a program that executes tools.
     Socket,
@@ -120,6 +126,16 @@ impl Route {
     {
         let handler = Handler::Visited(Arc::new(move |app, query| Box::pin(handler(app, query))));
         Self::new(Method::GET, path, Access::Open, summary, handler)
+    }
+
+    /// A route whose caller asks for a key.
+    pub(crate) fn knocked<F, R>(path: &'static str, summary: &'static str, handler: F) -> Self
+    where
+        F: Fn(Arc<App>, HeaderMap, Bytes) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Response, Refusal>> + Send + 'static,
+    {
+        let handler = Handler::Knocked(Arc::new(move |app, head, body| Box::pin(handler(app, head, body))));
+        Self::new(Method::POST, path, Access::Open, summary, handler)
     }
 
     /// The route that opens a socket, and the messages on it.

@@ -18,6 +18,7 @@ use super::route::Route;
 use super::table::table;
 use crate::app::App;
 use crate::http::{Refusal, meter, version};
+use crate::web;
 
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let mut router = Router::new();
@@ -31,7 +32,10 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     }
     let sites = app.sites.clone();
     router
-        .fallback(|| async { Refusal::not_found("Route").into_response() })
+        .fallback(|request: Request| async move {
+            let page = web::answer(request.method(), request.uri().path(), request.headers());
+            page.unwrap_or_else(|| Refusal::not_found("Route").into_response())
+        })
         .method_not_allowed_fallback(|| async {
             Refusal::new(ErrorCode::MethodNotAllowed, "This route does not know this method").into_response()
         })

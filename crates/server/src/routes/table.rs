@@ -7,7 +7,7 @@ use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
     a2a, agents, audit, chat, clients, entities, files, foreign, grants, kept, keys, logins, mcp, members,
-    messages, models, ops, plugins, progress, results, runs, secrets, selection, spaces, tools, waits,
+    messages, models, ops, plugins, progress, results, runs, secrets, selection, session, spaces, tools, waits,
     webhooks,
 };
 
@@ -76,6 +76,9 @@ fn operations() -> Vec<Route> {
         Route::open("/health", "Is the process up", ops::health).gives::<ops::Health>(200),
         Route::open("/ready", "Does the database answer", ops::ready).gives::<ops::Health>(200),
         Route::open("/metrics", "Counters for Prometheus", ops::metrics).local().media("text/plain"),
+        Route::knocked("/api/session", "Give the web app its key", session::create)
+            .takes::<session::NewSession>(BodyKind::Json)
+            .gives::<session::Session>(201),
         Route::open("/api/openapi.json", "This document", ops::document).gives::<serde_json::Value>(200),
     ]
 }
@@ -204,6 +207,7 @@ fn conversation_routes() -> Vec<Route> {
                 LIMIT,
                 ("afterSeq", "Messages after this position, upwards."),
                 ("beforeSeq", "Messages before this position: the newest of them."),
+                ("branch", "`current`: only the line that the space goes on with, all of it."),
             ])
             .gives::<messages::MessageList>(200),
         post("/api/smart-spaces/{space}/messages", Access::Member, "Post a message", messages::post)

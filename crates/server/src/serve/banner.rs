@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use super::presence;
 use crate::app::App;
 use crate::auth::Made;
-use crate::config::{AuthMode, LogFormat};
+use crate::config::{AuthMode, LogFormat, Mode};
 
-pub(super) fn show(app: &App, bound: SocketAddr, made: &Made) {
+pub(super) fn show(app: &App, bound: SocketAddr, made: &Made, code: &str) {
     let config = &app.config;
     let url = presence::url(bound);
     let database = if app.store.is_sqlite() { "SQLite" } else { "PostgreSQL" };
@@ -21,6 +21,13 @@ pub(super) fn show(app: &App, bound: SocketAddr, made: &Made) {
         return;
     }
     println!("toolyard {} listens on {url}", env!("CARGO_PKG_VERSION"));
+    let at_home = app.sites.is_local() && (config.mode == Mode::Development || config.auth == AuthMode::Off);
+    if at_home {
+        println!("  web app     {url}");
+    } else {
+        // Behind the hash it reaches no server and no log on the way.
+        println!("  web app     {}/#code={code} (opens it once)", app.public_url);
+    }
     println!("  data        {data} ({database})");
     println!("  agents      {}", config.agents_dir.display());
     println!("  models      {}", app.runtime.registry().providers().names().collect::<Vec<_>>().join(", "));

@@ -25,7 +25,7 @@ use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, S
 
 use crate::app::{App, Meter};
 use crate::auth::{
-    Auth, JwtCheck, KeyFileError, Made, OperatorKeys, UrlSigner, ensure_keys, ensure_master_key,
+    Auth, JwtCheck, KeyFileError, Made, OperatorKeys, StartCode, UrlSigner, ensure_keys, ensure_master_key,
 };
 use crate::config::Config;
 use crate::http::rate::Rates;
@@ -89,10 +89,11 @@ pub(crate) async fn serve(config: Config) -> Result<(), ServeError> {
     // Before keys are made: a gateway that does not start must not swallow the one time they are shown.
     let registry = providers::open(&config).map_err(ServeError::Provider)?;
     let made = ensure_keys(&config)?;
-    let app = assemble(config, bound, store, registry, &made).await?;
+    let (start_code, code) = StartCode::mint().map_err(KeyFileError::Random)?;
+    let app = assemble(config, bound, store, registry, &made, start_code).await?;
     agents_dir::load_all(&app).await;
     let present = presence::announce(&app.config.data, bound);
-    banner::show(&app, bound, &made);
+    banner::show(&app, bound, &made, &code);
     app.tasks.spawn("agents", agents_dir::watch(app.clone()));
 
     let accepting =
@@ -113,6 +114,7 @@ async fn assemble(
     store: Arc<Store>,
     registry: Registry,
     made: &Made,
+    start_code: StartCode,
 ) -> Result<Arc<App>, ServeError> {
     let settings = node::settings(&config)
         .map_err(|why| ServeError::Folder { folder: config.data.display().to_string(), why })?;
@@ -137,6 +139,7 @@ async fn assemble(
     runtime.deliver_parcels(delivery);
     let jwt = JwtCheck::new(&config, made.jwt.expose(), &door).map_err(|e| ServeError::Door(e.causes()))?;
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
+    let shutdown = CancellationToken::new();
     Ok(Arc::new(App {
         store,
         runtime,
@@ -144,14 +147,20 @@ async fn assemble(
         secrets,
         guarded,
         mcp,
+        // Host and Origin are the edge's to check, for all routes alike.
+        mcp_clients: toolyard_mcp::server::Server::new(
+            toolyard_mcp::server::Sites::Checked,
+            shutdown.clone(),
+        ),
         public_url,
         plugins,
         signer: UrlSigner::new(made.jwt.expose()),
+        start_code,
         rates: Rates::new(&config.limits),
         sites: Sites::new(&config.origins(), bound),
         meter,
         tasks: Tasks::default(),
-        shutdown: CancellationToken::new(),
+        shutdown,
         config,
     }))
 }

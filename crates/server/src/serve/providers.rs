@@ -4,7 +4,7 @@
 use secrecy::SecretString;
 use toolyard_egress::Door;
 use toolyard_runtime::{
-    ModelRecord, Price, ProviderKind as Wire, ProviderSettings, Providers, Registry, tck,
+    ModelRecord, Price, ProviderKind as Wire, ProviderSettings, Providers, Registry, direct, tck,
 };
 
 use crate::config::{Config, Mode, ModelEntry, ProviderKind};
@@ -30,6 +30,7 @@ const SAMPLES: [(&str, &str, &str, &str, u32); 3] = [
 pub(super) fn open(config: &Config) -> Result<Registry, String> {
     let door = Door::operator().map_err(|e| e.causes())?;
     let mut providers = Providers::open(settings(config)?, &door).map_err(|e| e.to_string())?;
+    providers.insert_unlisted(direct::PROVIDER, std::sync::Arc::new(direct::Direct));
     if config.mode == Mode::Development {
         providers.insert_unlisted("tck", std::sync::Arc::new(tck::Tck));
     }

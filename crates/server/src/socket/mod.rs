@@ -99,6 +99,16 @@ fn patience(app: &App) -> Duration {
     Duration::from_secs(app.config.limits.reader_seconds)
 }
 
+/// How often a program is pinged.
+fn ping(app: &App) -> Duration {
+    Duration::from_secs(app.config.limits.socket_ping_seconds)
+}
+
+/// How long a program may say nothing, not even to a ping.
+fn silence(app: &App) -> Duration {
+    ping(app).saturating_mul(5) / 2
+}
+
 /// Sends a message, unless the program does not read. False ends the socket.
 async fn send(app: &App, socket: &mut WebSocket, message: axum::extract::ws::Message) -> bool {
     matches!(tokio::time::timeout(patience(app), socket.send(message)).await, Ok(Ok(())))

@@ -125,15 +125,19 @@ async fn register(
         client_id: id.clone(),
         connection_id: seat.connection().clone(),
         tools: held,
-        ping_seconds: u32::try_from(limits::SOCKET_PING_SECONDS).unwrap_or(u32::MAX),
-        silence_seconds: u32::try_from(limits::SOCKET_SILENCE_SECONDS).unwrap_or(u32::MAX),
+        ping_seconds: seconds(super::ping(app)),
+        silence_seconds: seconds(super::silence(app)),
     });
     Ok((Session { app: app.clone(), principal, headers, client: id, seat }, hello))
 }
 
+fn seconds(time: Duration) -> u32 {
+    u32::try_from(time.as_secs()).unwrap_or(u32::MAX)
+}
+
 impl Session {
     async fn run(&mut self, socket: &mut WebSocket) {
-        let mut ping = tokio::time::interval(Duration::from_secs(limits::SOCKET_PING_SECONDS));
+        let mut ping = tokio::time::interval(super::ping(&self.app));
         ping.reset();
         let mut heard = Instant::now();
         let app = self.app.clone();
@@ -172,7 +176,7 @@ impl Session {
                     }
                 },
                 _ = ping.tick() => {
-                    if heard.elapsed() > Duration::from_secs(limits::SOCKET_SILENCE_SECONDS) {
+                    if heard.elapsed() > super::silence(&app) {
                         return close(&app, socket, close_code::AWAY, "silent").await;
                     }
                     if let Err(refused) = self.check_key().await {

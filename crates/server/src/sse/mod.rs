@@ -29,6 +29,9 @@ use crate::routes::call::Call;
 use outlet::Inlet;
 use reader::Reader;
 
+/// The run whose telling an answer is.
+pub(crate) const RUN: HeaderName = HeaderName::from_static("x-toolyard-run");
+
 /// Frames and bytes that wait for a client to read them. When either is full,
 /// the filler waits; after `limits.reader_seconds` the connection is cut and
 /// the client comes back.
@@ -60,9 +63,15 @@ pub(crate) fn tell(
 ) -> Response {
     let (send, frames) = outlet::channel(BACKLOG, BACKLOG_BYTES);
     let tasks = call.app.tasks.clone();
+    // Progress and results may also be told natively: for that the run has a name.
+    let name = HeaderValue::from_str(run.as_str()).ok();
     let source = Source::Run { run, space };
     spawn(&tasks, Reader::telling(call, viewer, source, send, telling));
-    body(None, frames)
+    let mut response = body(None, frames);
+    if let Some(name) = name {
+        response.headers_mut().insert(RUN, name);
+    }
+    response
 }
 
 fn spawn(tasks: &Tasks, reader: Reader) {

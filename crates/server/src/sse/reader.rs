@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use toolyard_dialects::native;
-use toolyard_dialects::telling::{Flow, Telling};
+use toolyard_dialects::telling::{Flow, SoFar, Telling};
 use toolyard_protocol::delta::Delta;
 use toolyard_protocol::event::Event;
 use toolyard_protocol::{Principal, RunId, Timestamp, Viewer, limits};
@@ -316,7 +316,8 @@ impl Reader {
             if self.steps.join(&so_far) {
                 if let Some(telling) = &mut self.telling {
                     let (step, attempt) = (so_far.step, so_far.attempt);
-                    let flow = telling.so_far(step, attempt, &mut so_far.pieces(), &mut self.words);
+                    let so_far = SoFar { step, attempt, pieces: &mut so_far.pieces() };
+                    let flow = telling.so_far(so_far, &mut self.words);
                     self.said(flow)?;
                 } else {
                     let frame = self.source.so_far_frame(&so_far, &self.viewer);

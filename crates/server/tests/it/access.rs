@@ -126,6 +126,8 @@ async fn x6_without_a_key_only_open_routes_answer() {
         let wanted = match route.access.as_str() {
             // A login that does not say which one it is.
             "open" if route.path == "/api/mcp/callback" => 400,
+            // A page of this gateway says where it comes from.
+            "open" if route.path == "/api/session" => 401,
             "open" | "local" => 200,
             // What an agent says of itself, and the keys that it signs with.
             "card" if route.path.starts_with("/.well-known/") => 200,

@@ -45,6 +45,9 @@ versions! {
     c2_c7_ai_sdk_5_chats: "stories.test.mjs", "5";
     c2_c7_ai_sdk_6_chats: "stories.test.mjs", "6";
     c2_c7_ai_sdk_7_chats: "stories.test.mjs", "7";
+    c2_ai_sdk_5_in_a_page: "page.test.mjs", "5";
+    c2_ai_sdk_6_in_a_page: "page.test.mjs", "6";
+    c2_ai_sdk_7_in_a_page: "page.test.mjs", "7";
     c13_ai_sdk_5_asks_as_data: "approvals.test.mjs", "5";
     c13_ai_sdk_6_asks: "approvals.test.mjs", "6";
     c13_ai_sdk_7_asks: "approvals.test.mjs", "7";

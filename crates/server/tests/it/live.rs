@@ -204,6 +204,50 @@ async fn x6_x11_a_socket_needs_a_key_and_a_page_that_may_call() {
     assert_eq!((&hello["type"], &hello["tools"]), (&json!("client.registered"), &json!(0)));
 }
 
+/// A gateway that looks at its sockets every second.
+async fn watchful() -> Yard {
+    let env = [("TOOLYARD_LIMITS_SOCKET_PING_SECONDS", "1")];
+    Yard::on(Gateway::start_with(Folder::new(), &env).await).await
+}
+
+#[tokio::test]
+async fn x6_the_socket_of_a_revoked_key_is_closed_and_its_call_goes_to_another() {
+    let yard = watchful().await;
+    let key = yard.gateway.post("/api/keys", json!({"kind": "secret"})).await;
+    let headers = [("x-secret-key", key["key"].as_str().unwrap().to_owned())];
+    let mut robot = Program::open(&yard.gateway, &headers).await.unwrap();
+    let hello = robot.register(json!({"clientId": "cli_robot", "tools": [TOOL]})).await;
+    assert_eq!((&hello["pingSeconds"], &hello["silenceSeconds"]), (&json!(1), &json!(2)));
+    let run = yard.say("call getUserApproval {\"q\":\"x\"}").await;
+    let call = robot.call().await;
+    let path = format!("/api/keys/{}", key["id"].as_str().unwrap());
+    assert_eq!(crate::gateway::ask(yard.gateway.secret(Method::DELETE, &path)).await.0, 200);
+    let farewell = robot.hear().await.unwrap();
+    assert_eq!((&farewell["type"], &farewell["code"]), (&json!("error"), &json!("unauthorized")));
+    assert_eq!(robot.hear().await, None);
+    let mut other = Program::backend(&yard.gateway, "cli_other", &[TOOL]).await;
+    let again = other.call().await;
+    assert_eq!(again["toolCallId"], call["toolCallId"]);
+    other.answer(&again, json!("done")).await;
+    assert_eq!(outputs(&yard, &run).await[0]["output"], "done");
+}
+
+#[tokio::test]
+async fn g48_a_program_that_does_not_even_answer_pings_loses_its_calls() {
+    let yard = watchful().await;
+    let mut silent = Program::backend(&yard.gateway, "cli_silent", &[TOOL]).await;
+    let mut other = Program::backend(&yard.gateway, "cli_other", &[TOOL]).await;
+    let run = yard.say("call getUserApproval {\"q\":\"x\"}").await;
+    let call = silent.call().await;
+    // Nobody reads its socket from here on, so nobody answers: it hangs, and
+    // its connection stands. The other one answers pings while it listens.
+    let again = other.call().await;
+    assert_eq!(again["toolCallId"], call["toolCallId"]);
+    other.answer(&again, json!("done")).await;
+    assert_eq!(outputs(&yard, &run).await[0]["output"], "done");
+    assert_eq!(silent.hear().await, None, "its socket was closed");
+}
+
 #[tokio::test]
 async fn a_bad_message_is_refused_and_the_socket_stays() {
     let yard = Yard::new().await;

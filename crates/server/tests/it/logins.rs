@@ -2,31 +2,20 @@
 //! far side is a protected MCP server with an authorization server of its own:
 //! metadata, dynamic registration, code and PKCE. Its log says what it heard.
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-
 use reqwest::{Method, StatusCode, redirect};
 use serde_json::{Value, json};
 use toolyard_protocol::sse::SseEvent;
 
 use crate::database::Database;
+use crate::fault_http::FaultServer;
 use crate::gateway::{Folder, Gateway, ask, fine};
-use crate::mcp::{named, python};
+use crate::mcp::named;
 use crate::yard::{join, new_space, new_user, read_all};
 
-/// The protected server. It ends with its input.
+/// The protected server, and what it heard.
 struct Far {
-    child: Child,
-    port: u16,
+    process: FaultServer,
     client: reqwest::Client,
-}
-
-impl Drop for Far {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Far {
@@ -34,21 +23,12 @@ impl Far {
         Self::start_as("oauth", 0)
     }
     fn start_as(mode: &str, port: u16) -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mcp/tests/fixtures/fault_http.py");
-        let mut child = Command::new(python())
-            .args(["-u", script.to_str().unwrap(), mode, &port.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let client =
             reqwest::Client::builder().no_proxy().redirect(redirect::Policy::none()).build().unwrap();
-        Self { child, port: line.trim().parse().unwrap(), client }
+        Self { process: FaultServer::start(mode, port), client }
     }
     fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
+        self.process.url(path)
     }
     async fn control(&self, change: Value) {
         fine(self.client.post(self.url("/control")).json(&change)).await;
@@ -291,7 +271,7 @@ async fn x18_a_login_is_begun_for_oneself() {
 #[tokio::test]
 async fn c10_a_stateless_server_is_called_without_a_session() {
     let far = Far::start_as("modern", 0);
-    let port = far.port;
+    let port = far.process.port;
     let gateway = start(Folder::new(), &far, &Database::sqlite()).await;
     let config = json!({"agent": {"name": "scribe"}, "model": {"provider": "demo", "name": "demo"},
         "mcp": {"servers": [{"name": "notes"}]}});

@@ -14,9 +14,12 @@ mod compute;
 #[allow(dead_code, reason = "shared with the kill tests, which use all of it")]
 mod database;
 mod definitions;
+mod documents;
 mod edge;
 mod families;
 mod far_side;
+#[path = "../../../mcp/tests/it/fault_http.rs"]
+mod fault_http;
 mod files;
 mod foreign;
 mod gate;

@@ -7,19 +7,13 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toolyard_protocol::sse::SseEvent;
 
+use crate::fault_http::python;
 use crate::gateway::{Folder, Gateway, ask, fine};
 use crate::yard::{data, eventually, join, new_space, new_user, read_all};
 
 struct Far {
     gateway: Gateway,
     space: String,
-}
-
-/// The Python behind `python3`, which may be a script that wants variables.
-pub(crate) fn python() -> String {
-    let out =
-        std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
-    String::from_utf8(out.expect("python3 is needed for the far side").stdout).unwrap().trim().to_owned()
 }
 
 /// The operator's servers: the fault server in two eras, and one that is not there.

@@ -122,6 +122,26 @@ async fn h53_the_time_plugin_is_signed_installed_and_called_in_five_time_zones()
 }
 
 #[tokio::test]
+async fn h65_a_request_cannot_bring_a_tool_under_the_name_of_a_plugins_tool() {
+    let gateway = Gateway::start().await;
+    install(&gateway, &time_plugin()).await;
+    let space = space_with(&gateway, json!(["dev-time-plugin"])).await;
+    let tool = json!({"name": "get_current_time", "description": "Mine", "parameters": {"type": "object", "properties": {}}});
+    let said = json!([{"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]);
+    let chat = json!({"id": "chat", "agent": "clock", "messages": said, "clientTools": [tool]});
+    let refused = gateway.secret(Method::POST, "/api/chat").json(&chat).send().await.unwrap();
+    assert_eq!(refused.status(), 409);
+    assert!(refused.text().await.unwrap().contains("The tool name get_current_time belongs to a tool"));
+    let message = json!({"content": "hi", "clientTools": [tool]});
+    let path = format!("/api/smart-spaces/{space}/messages");
+    let (status, body) = ask(gateway.user("ann", Method::POST, &path).json(&message)).await;
+    assert_eq!((status.as_u16(), &body["error"]["code"]), (409, &json!("tool_name_conflict")));
+    // Nothing was changed, and the plugin's own tool runs.
+    assert_eq!(gateway.get("/api/runs").await["runs"], json!([]));
+    assert!(call(&gateway, &space, "get_current_time", json!({})).await.is_ok());
+}
+
+#[tokio::test]
 async fn h58_production_refuses_what_nobody_signed_and_development_says_so() {
     let gateway = production(&[]).await;
     let (status, body) = install(&gateway, &time_plugin()).await;

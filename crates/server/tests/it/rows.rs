@@ -83,15 +83,14 @@ async fn g47_tool_input_streams_in_pieces() {
     yard.say("call echo {\"q\":\"a fairly long question that comes in pieces\"}").await;
     let start = data(&stream.until("tool-input-start").await);
     assert_eq!(start["toolName"], "echo");
-    let mut pieces = String::new();
+    let mut pieces = Vec::new();
     let whole = loop {
         let event = stream.next().await.unwrap();
         let body = data(&event);
         match event.event.as_deref() {
             Some("tool-input-delta") => {
                 assert_eq!(body["toolCallId"], start["toolCallId"]);
-                pieces
-                    .push_str(body["inputTextDelta"].as_str().or(body["delta"].as_str()).unwrap_or_default());
+                pieces.push(body["delta"].as_str().unwrap().to_owned());
             }
             Some("tool-input-available") => break body,
             _ => {}
@@ -99,9 +98,8 @@ async fn g47_tool_input_streams_in_pieces() {
     };
     assert_eq!(whole["toolCallId"], start["toolCallId"]);
     assert_eq!(whole["input"], json!({"q": "a fairly long question that comes in pieces"}));
-    if !pieces.is_empty() {
-        assert_eq!(serde_json::from_str::<Value>(&pieces).unwrap(), whole["input"]);
-    }
+    assert!(!pieces.is_empty());
+    assert_eq!(serde_json::from_str::<Value>(&pieces.concat()).unwrap(), whole["input"]);
 }
 
 /// Goals: created with defaults, updated by id, listed in order, kept over runs

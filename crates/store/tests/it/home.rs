@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
 use toolyard_protocol::RunId;
 use toolyard_store::{DatabaseUrl, ManualClock, Settings, Store, StoreError, Tx};
@@ -46,7 +47,7 @@ impl Home {
 
     pub(crate) async fn on_postgres() -> Self {
         let name = RunId::mint().as_str().replace("run_", "story_");
-        server::as_superuser(server::url(), format!("CREATE DATABASE {name} TEMPLATE template0")).await;
+        as_superuser(server::url(), format!("CREATE DATABASE {name} TEMPLATE template0")).await;
         let settings = Settings::Postgres { url: DatabaseUrl::new(server::url_of(&name)) };
         Self::open(settings, Kept::Database(name)).await
     }
@@ -120,7 +121,7 @@ async fn closed(store: Arc<Store>) {
 }
 
 async fn remove(database: &str) {
-    server::as_superuser(server::url(), format!("DROP DATABASE {database} WITH (FORCE)")).await;
+    as_superuser(server::url(), format!("DROP DATABASE {database} WITH (FORCE)")).await;
 }
 
 /// Tells a story on a fresh SQLite folder.
@@ -144,4 +145,11 @@ pub(crate) async fn tell_on_postgres(story: impl AsyncFnOnce(Home) -> Home) {
             std::panic::resume_unwind(failure);
         }
     }
+}
+
+/// Runs statements as the superuser, outside any store.
+pub(crate) async fn as_superuser(url: &str, sql: String) {
+    let mut admin = PgConnection::connect(url).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut admin).await.unwrap();
+    admin.close().await.unwrap();
 }

@@ -12,7 +12,7 @@ use toolyard_store::{
 };
 
 use crate::cast::{self, owner};
-use crate::home::{Home, tell_on_postgres, tx};
+use crate::home::{Home, as_superuser, tell_on_postgres, tx};
 use crate::line::{Line, Waking};
 use crate::server;
 use crate::world::{census, with_space};
@@ -115,7 +115,7 @@ async fn a_repeated_notification_wakes_no_reader_of_the_run() {
         let heard = async {
             for n in 1.. {
                 let told = format!("{}; {}", tell(&line.run.id, done.seq), tell(&other, n));
-                server::as_superuser(&home.url(), told).await;
+                as_superuser(&home.url(), told).await;
                 if timeout(Duration::from_millis(200), marker.committed.changed()).await.is_ok() {
                     break;
                 }
@@ -241,8 +241,7 @@ async fn a_deleted_space_leaves_no_run_that_was_just_born() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_may_start_at_once_on_an_empty_database() {
     tell_on_postgres(async |home: Home| {
-        server::as_superuser(&home.url(), "DROP SCHEMA public CASCADE; CREATE SCHEMA public".to_owned())
-            .await;
+        as_superuser(&home.url(), "DROP SCHEMA public CASCADE; CREATE SCHEMA public".to_owned()).await;
         let (left, right) = futures::join!(Store::open(&home.settings), Store::open(&home.settings));
         let (left, right) = (left.unwrap(), right.unwrap());
         let versions = left
@@ -264,8 +263,7 @@ async fn two_nodes_may_start_at_once_on_an_empty_database() {
 async fn a_database_of_a_later_release_is_left_alone() {
     tell_on_postgres(async |home: Home| {
         let later = known_version() + 1;
-        server::as_superuser(&home.url(), format!("INSERT INTO schema_version (version) VALUES ({later})"))
-            .await;
+        as_superuser(&home.url(), format!("INSERT INTO schema_version (version) VALUES ({later})")).await;
         let refused = Store::open(&home.settings).await.err();
         let Some(OpenError::TooNew { found, known }) = refused else {
             panic!("{refused:?}");

@@ -1,11 +1,10 @@
 //! The PostgreSQL server of the tests: the one that the environment names, or
-//! a private one that this process starts and that ends with it.
+//! a private one that this process starts and that ends with it. The tests of
+//! other crates use this file too.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 /// The variable that `scripts/run-tests` sets, so that one server is enough
 /// for all test processes.
@@ -51,11 +50,4 @@ pub(crate) fn url_of(database: &str) -> String {
     };
     let (server, _) = path.rsplit_once('/').expect("the URL names a database");
     format!("{server}/{database}{query}")
-}
-
-/// Runs statements as the superuser, outside any store.
-pub(crate) async fn as_superuser(url: &str, sql: String) {
-    let mut admin = PgConnection::connect(url).await.unwrap();
-    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut admin).await.unwrap();
-    admin.close().await.unwrap();
 }

@@ -16,7 +16,6 @@ pub enum Form {
 }
 
 impl Form {
-    /// None if no text can be taken out of it here.
     /// As another process is told.
     pub const fn name(self) -> &'static str {
         match self {
@@ -30,6 +29,7 @@ impl Form {
         [Self::Text, Self::Html, Self::Pdf].into_iter().find(|form| form.name() == name)
     }
 
+    /// None if no text can be taken out of it here.
     pub fn of(media_type: &str) -> Option<Self> {
         let plain = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match plain.as_str() {

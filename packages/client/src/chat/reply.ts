@@ -213,7 +213,7 @@ export class Reply {
       case "tool-output-available": {
         const result: ToolResult = { ...named(id, part), result: decodeTwice(chunk["output"] ?? chunk["result"] ?? null) };
         if (chunk["preliminary"] === true) result.preliminary = true;
-        this.approvals.delete(id);
+        this.#ended(id, part);
         if (part) {
           Object.assign(part, { state: "output-available", output: result.result });
           if (result.preliminary) part["preliminary"] = true;
@@ -225,7 +225,7 @@ export class Reply {
       case "tool-output-denied": {
         const denied = type === "tool-output-denied";
         const error = denied ? "denied" : String(chunk["errorText"] ?? "Tool failed");
-        this.approvals.delete(id);
+        this.#ended(id, part);
         if (part) Object.assign(part, denied ? { state: "output-denied" } : { state: "output-error", errorText: error });
         return this.#result({ ...named(id, part), result: null, error });
       }
@@ -234,6 +234,16 @@ export class Reply {
       default:
         return [];
     }
+  }
+
+  /** A call that ended before this reader came is not announced: its input is what was written of it. */
+  #ended(id: string, part: MessagePart | undefined): void {
+    this.approvals.delete(id);
+    if (!part || part["input"] !== undefined) return;
+    const input = parseJson(this.#inputs.get(id) ?? "");
+    part["input"] = input ?? {};
+    const call = { toolCallId: id, toolName: nameOf(part, {}), args: isFields(input) ? input : {} };
+    if (!this.calls.has(id)) this.calls.set(id, toolCallOf(call));
   }
 
   #newPart(id: string, chunk: Fields): MessagePart | undefined {

@@ -4,7 +4,9 @@ import type { Emitter } from "../emitter.js";
 import { messageOf, ToolyardError } from "../error.js";
 import type { ClientEvents } from "../events.js";
 import { randomId } from "../native/once.js";
+import type { Tools } from "../native/tools.js";
 import type { Registry } from "../registry.js";
+import { reporter } from "../reporter.js";
 import type { ToolRunner } from "../runner.js";
 import { eventsOf } from "../sse.js";
 import type { ChatMessage, ChatRequest, ToolResult } from "../types.js";
@@ -18,6 +20,7 @@ export interface TurnParts {
   door: Door;
   registry: Registry;
   runner: ToolRunner;
+  tools: Tools;
   events: Emitter<ClientEvents>;
   log: (line: string, ...more: unknown[]) => void;
   ready: () => Promise<void>;
@@ -38,6 +41,8 @@ export class Turn {
   readonly #replies: Reply[] = [];
   /** Calls whose outcomes are in the next request. */
   readonly #told = new Set<string>();
+  /** The run behind the answer, if the gateway says it. */
+  #runId: string | undefined;
   #rounds = 0;
   #limited = false;
 
@@ -99,6 +104,7 @@ export class Turn {
     const first = this.#rounds === 0;
     let response = first && this.#options.resume ? await this.#resume() : await this.#ask();
     if (!response) return undefined;
+    this.#runId = response.headers.get("x-toolyard-run") ?? undefined;
     await this.#delivered();
     const reply = this.#replies.at(-1) ?? new Reply(randomId("msg"));
     if (first) this.#replies.push(reply);
@@ -212,8 +218,12 @@ export class Turn {
 
   async #run(call: ToolCall): Promise<ToolResult | undefined> {
     const { onToolCall } = this.#options;
-    const outcome = await this.#parts.runner.run(call, {
+    const { runner, tools } = this.#parts;
+    const runId = this.#runId;
+    const callId = call.toolCallId;
+    const outcome = await runner.run(call, {
       onToolCall,
+      progress: runId === undefined ? undefined : reporter((report) => tools.reportProgress(runId, { callId, ...report })),
       signal: this.#signal,
       offered: this.#offers(call.toolName),
     });

@@ -4,8 +4,9 @@ import { messageOf, ToolyardError } from "../error.js";
 import { isFields } from "../json.js";
 import type { ToolInputAvailableFrame } from "../protocol.js";
 import type { Registry } from "../registry.js";
+import { reporter } from "../reporter.js";
 import type { Outcome, ToolRunner } from "../runner.js";
-import type { ProgressReport, ToolContext } from "../types.js";
+import type { ToolContext } from "../types.js";
 import { randomId } from "./once.js";
 import type { StreamEvent, SubscribeOptions, Subscription } from "./subscription.js";
 import type { Tools } from "./tools.js";
@@ -37,8 +38,6 @@ export interface Parts {
 
 /** A claim lasts a minute. */
 const RENEW_MS = 25_000;
-/** The gateway takes some hundred reports of one call: not each is sent. */
-const REPORT_MS = 500;
 
 /**
  * Runs the tool calls of a stream and hands in their results. A call runs
@@ -199,24 +198,4 @@ export class Serving {
     }
     await this.#parts.runner.forget(callId);
   }
-}
-
-/** Sends reports one after the other with a pause; of those that come meanwhile only the last. */
-function reporter(send: (report: ProgressReport) => Promise<unknown>): (report: ProgressReport) => void {
-  let last: ProgressReport | undefined;
-  let busy = false;
-  const next = async () => {
-    busy = true;
-    for (let report = last; report; report = last) {
-      last = undefined;
-      await send(report).catch(() => undefined);
-      // A report that waits must not keep a program alive.
-      await new Promise<void>((resolve) => (setTimeout(resolve, REPORT_MS) as { unref?: () => void }).unref?.());
-    }
-    busy = false;
-  };
-  return (report) => {
-    last = report;
-    if (!busy) void next();
-  };
 }

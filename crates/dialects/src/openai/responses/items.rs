@@ -21,11 +21,11 @@ impl Responses {
     }
 
     fn name(&self, prefix: &str, part: u32) -> String {
-        let run = self.open.run.as_str().trim_start_matches("run_");
+        let run = self.answer.run.as_str().trim_start_matches("run_");
         format!("{prefix}_{run}_{}_{part}", self.step)
     }
 
-    pub(super) fn say(&mut self, said: Said<'_>, out: &mut String) {
+    pub(super) fn grow(&mut self, said: Said<'_>, out: &mut String) {
         match said {
             Said::TextStart { part } => {
                 let id = self.name("msg", part);

@@ -7,7 +7,7 @@ use toolyard_dialects::ai_sdk::{self, Asked, Options};
 use toolyard_protocol::message::Part;
 use toolyard_protocol::picks::{OTHERS, Picks};
 use toolyard_protocol::{AgentName, EntityId, KeyKind, limits};
-use toolyard_runtime::{Answer, Cut, Item, NameRule, Replied, Reply, Turn, Turned, tool_name_of};
+use toolyard_runtime::{Answer, NameRule, Replied, Reply, Turn, Turned, tool_name_of};
 
 use super::wire::Wire;
 use crate::http::Refusal;
@@ -62,12 +62,9 @@ fn turn(call: &Call, wire: &Wire, asked: Asked) -> Result<Turn, Refusal> {
         metadata: answer::metadata(asked.metadata)?,
         tools: brought,
         by,
-        items: asked.items.into_iter().map(item).collect(),
+        items: asked.items,
         replies: asked.replies.into_iter().map(reply).collect(),
-        cut: asked.cut.map(|cut| match cut {
-            ai_sdk::Cut::Regenerate { message } => Cut::Regenerate { message },
-            ai_sdk::Cut::Edit { message } => Cut::Edit { message },
-        }),
+        cut: asked.cut,
     })
 }
 
@@ -104,11 +101,6 @@ fn picks(asked: &Asked, wire: &Wire) -> Option<Picks> {
     }
     picks.tools.extend(asked.excluded.iter().map(|name| (name.clone(), false)));
     (!picks.takes_all()).then_some(picks)
-}
-
-fn item(item: ai_sdk::Item) -> Item {
-    let ai_sdk::Item { name, speaker, parts, metadata } = item;
-    Item { name, speaker, parts, metadata }
 }
 
 fn reply(reply: ai_sdk::Reply) -> Reply {
