@@ -129,6 +129,8 @@ async fn x6_without_a_key_only_open_routes_answer() {
             // A page of this gateway says where it comes from.
             "open" if route.path == "/api/session" => 401,
             "open" | "local" => 200,
+            // No WebSocket; the key comes with each of its frames.
+            _ if route.path == "/api/chat/connect" => 400,
             // What an agent says of itself, and the keys that it signs with.
             "card" if route.path.starts_with("/.well-known/") => 200,
             _ => 401,
