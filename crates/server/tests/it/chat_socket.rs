@@ -8,6 +8,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::gateway::{Gateway, PATIENCE, PUBLIC, SECRET, token};
+use crate::yard::agent;
 
 struct Page(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
@@ -55,6 +56,13 @@ impl Page {
     }
 }
 
+/// A gateway whose default agent is the demo.
+async fn gateway() -> Gateway {
+    let gateway = Gateway::start().await;
+    gateway.post("/api/agents", json!({"config": agent("assistant")})).await;
+    gateway
+}
+
 fn send(request: &str, headers: Value, text: &str) -> Value {
     let said =
         json!([{"id": format!("m-{request}"), "role": "user", "parts": [{"type": "text", "text": text}]}]);
@@ -64,7 +72,7 @@ fn send(request: &str, headers: Value, text: &str) -> Value {
 
 #[tokio::test]
 async fn c2_frames_have_their_requests_name_and_no_gaps() {
-    let gateway = Gateway::start().await;
+    let gateway = gateway().await;
     // Keys of the opening count for frames that bring none.
     let mut page = Page::open(&gateway, "?metadata=on", &[("x-secret-key", SECRET)]).await.unwrap();
     page.say(&send("r1", json!({}), "say hello there")).await;
@@ -86,7 +94,7 @@ async fn c2_frames_have_their_requests_name_and_no_gaps() {
 
 #[tokio::test]
 async fn x6_x11_a_chat_socket_needs_a_key_with_its_frames_and_a_page_that_may_call() {
-    let gateway = Gateway::start().await;
+    let gateway = gateway().await;
     assert_eq!(Page::open(&gateway, "", &[("x-secret-key", "sk_wrong")]).await.err(), Some(401));
     assert_eq!(Page::open(&gateway, "", &[("origin", "https://evil.example")]).await.err(), Some(403));
     assert_eq!(Page::open(&gateway, "?ui=4", &[]).await.err(), Some(400));
