@@ -24,6 +24,7 @@ help: ## List the commands
 run: ## Build and start the gateway (PROFILE=release for speed, ARGS="…" for options)
 	$(call say,checking what the build needs)
 	@scripts/setup-build
+	@scripts/build-app --if-possible
 	$(call say,building and starting the gateway ($(PROFILE) profile))
 	@$(CARGO) run --profile $(PROFILE) -p toolyard -- serve $(ARGS)
 
@@ -31,6 +32,7 @@ run: ## Build and start the gateway (PROFILE=release for speed, ARGS="…" for o
 build: ## Build the gateway (PROFILE=release for speed)
 	$(call say,checking what the build needs)
 	@scripts/setup-build
+	@scripts/build-app --if-possible
 	$(call say,building the gateway ($(PROFILE) profile))
 	@$(CARGO) build --profile $(PROFILE) -p toolyard
 
@@ -39,11 +41,14 @@ build: ## Build the gateway (PROFILE=release for speed)
 test: ## Check and test everything once, as CI does
 	$(call say,installing what the tests need)
 	@scripts/setup-tests
+	@scripts/build-app
 	@$(MAKE) lint
 	$(call say,examples in the documentation)
 	@$(CARGO) test $(LOCKED) --workspace --doc --quiet
 	$(call say,TypeScript packages and examples)
 	@LOCKED=$(LOCKED) scripts/test-packages
+	$(call say,web app in a browser)
+	@LOCKED=$(LOCKED) scripts/test-app
 	$(call say,kill -9 at every named place of the gateway)
 	@NEXTEST_PROFILE=ci scripts/run-tests $(LOCKED) -p toolyard --features failpoints --test kill
 	$(call say,tests)

@@ -36,7 +36,10 @@ fn collect(root: &Path, folder: &Path, into: &mut Vec<(String, PathBuf)>) -> io:
             collect(root, &path, into)?;
         } else if let Ok(below) = path.strip_prefix(root) {
             let name = below.to_string_lossy().replace('\\', "/");
-            into.push((name, path));
+            // Notes of the build are no part of the page.
+            if !name.starts_with('.') {
+                into.push((name, path));
+            }
         }
     }
     Ok(())

@@ -28,7 +28,8 @@ export const gateway = new ToolyardClient({
 export function clientId(): string {
   const kept = sessionStorage.getItem("toolyard_client");
   if (kept) return kept;
-  const made = `web_${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`;
+  // `randomUUID` is missing on addresses without TLS.
+  const made = `web_${Array.from(crypto.getRandomValues(new Uint8Array(10)), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
   sessionStorage.setItem("toolyard_client", made);
   return made;
 }

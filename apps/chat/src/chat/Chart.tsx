@@ -1,11 +1,9 @@
+import { Fragment } from "react";
+
 export interface Bars {
   title?: string;
   bars: { label: string; value: number }[];
 }
-
-const ROW = 30;
-const LABEL = 120;
-const WIDTH = 560;
 
 /** A bar chart that reads well aloud, too. */
 export function Chart({ title, bars }: Bars) {
@@ -14,22 +12,15 @@ export function Chart({ title, bars }: Bars) {
   return (
     <figure className="chart">
       {title && <figcaption>{title}</figcaption>}
-      <svg viewBox={`0 0 ${WIDTH} ${bars.length * ROW}`} role="img" aria-label={bars.map((bar) => `${bar.label}: ${bar.value}`).join(", ")}>
-        {bars.map((bar, at) => {
-          const length = (Math.max(0, Number(bar.value) || 0) / most) * (WIDTH - LABEL - 60);
-          return (
-            <g key={at} transform={`translate(0 ${at * ROW})`}>
-              <text x={LABEL - 10} y={ROW / 2 + 4} textAnchor="end">
-                {String(bar.label).slice(0, 18)}
-              </text>
-              <rect x={LABEL} y={5} width={Math.max(2, length)} height={ROW - 10} rx={4} />
-              <text x={LABEL + length + 8} y={ROW / 2 + 4}>
-                {Number(bar.value).toLocaleString()}
-              </text>
-            </g>
-          );
-        })}
-      </svg>
+      <div className="bars" role="img" aria-label={bars.map((bar) => `${bar.label}: ${bar.value}`).join(", ")}>
+        {bars.map((bar, at) => (
+          <Fragment key={at}>
+            <span className="cut">{String(bar.label)}</span>
+            <i style={{ width: `${(Math.max(0, Number(bar.value) || 0) / most) * 100}%` }} />
+            <b>{Number(bar.value).toLocaleString()}</b>
+          </Fragment>
+        ))}
+      </div>
     </figure>
   );
 }

@@ -1,3 +1,4 @@
+import { useToolRegistry } from "@toolyard/react";
 import { Unplug } from "lucide-react";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { get } from "../api/gateway.ts";
@@ -29,6 +30,7 @@ export function ChatView({ spaceId, defaultAgent }: { spaceId: string | undefine
   const last = Object.values(conversation.runs).at(-1);
   const agent = spaceId ? (run?.agent ?? last?.agent ?? picked) : picked;
   const { clientTools, picks } = useOffer();
+  const { tools } = useToolRegistry({ agent });
   const choice = useMemo<Choice>(() => ({ agent, model: model || undefined, clientTools, picks }), [agent, model, clientTools, picks]);
   const latest = useRef(choice);
   latest.current = choice;
@@ -63,6 +65,7 @@ export function ChatView({ spaceId, defaultAgent }: { spaceId: string | undefine
         setModel(id);
       }}
       busy={run !== undefined}
+      tools={{ selected: tools.filter((tool) => tool.selected).length, all: tools.length }}
       onSend={send}
       onStop={run ? () => act(stop(run.id)) : undefined}
     />

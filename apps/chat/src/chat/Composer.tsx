@@ -1,8 +1,9 @@
-import { ArrowUp, Paperclip, Square, X } from "lucide-react";
-import { useRef, useState, type KeyboardEvent } from "react";
+import { ArrowUp, Paperclip, Square, Wrench, X } from "lucide-react";
+import { useEffect, useRef, useState, type KeyboardEvent } from "react";
 import { upload } from "../api/gateway.ts";
 import type { AgentRow, Model } from "../api/types.ts";
 import { sentence } from "../lib/query.ts";
+import { Link } from "../lib/router.tsx";
 import { Button } from "../parts/parts.tsx";
 import type { Attached } from "./send.ts";
 
@@ -15,17 +16,24 @@ interface Props {
   model: string;
   onModel: (id: string) => void;
   busy: boolean;
+  /** How many tools the agent may use, and of how many. */
+  tools: { selected: number; all: number };
   onSend: (text: string, files: Attached[]) => Promise<void>;
   onStop?: (() => void) | undefined;
 }
 
-export function Composer({ agents, agent, onAgent, models, model, onModel, busy, onSend, onStop }: Props) {
+export function Composer({ agents, agent, onAgent, models, model, onModel, busy, tools, onSend, onStop }: Props) {
   const [text, setText] = useState("");
   const [files, setFiles] = useState<Attached[]>([]);
   const [sending, setSending] = useState(false);
   const [wrong, setWrong] = useState<string>();
   const picker = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLTextAreaElement>(null);
+
+  // Ready to type, except where that would open a keyboard over the page.
+  useEffect(() => {
+    if (matchMedia("(hover: hover)").matches) box.current?.focus({ preventScroll: true });
+  }, []);
 
   const send = async () => {
     const said = text.trim();
@@ -118,6 +126,12 @@ export function Composer({ agents, agent, onAgent, models, model, onModel, busy,
                 </option>
               ))}
           </select>
+          {tools.all > 0 && (
+            <Link className="button plain tiny soft" href="/tools" aria-label={`${tools.selected}/${tools.all} tools selected`}>
+              <Wrench size={15} aria-hidden />
+              {tools.selected}/{tools.all}
+            </Link>
+          )}
           <span className="grow" />
           {busy && onStop ? (
             <Button look="icon" icon={Square} aria-label="Stop" onClick={onStop} />

@@ -40,7 +40,7 @@ export function PermissionCard({ wait }: { wait: WaitView }) {
       <header className="row wrap">
         <ShieldAlert size={18} aria-hidden />
         <h3 id={title} className="grow">
-          Allow {human(wait.toolName)}?
+          Allow “{human(wait.toolName)}”?
         </h3>
         <RiskBadge risk={risk} />
       </header>
@@ -105,7 +105,7 @@ export function PermissionCard({ wait }: { wait: WaitView }) {
           <input
             className="field"
             value={reason}
-            placeholder="Why not (optional, the agent reads it)"
+            placeholder="Why not? (optional)"
             aria-label="Why not"
             onChange={(event) => setReason(event.target.value)}
           />

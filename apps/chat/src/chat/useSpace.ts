@@ -2,7 +2,7 @@ import { useEffect, useReducer, useState } from "react";
 import { clientId, gateway, get } from "../api/gateway.ts";
 import type { Frame, MessageView } from "../api/types.ts";
 import { sentence, touch } from "../lib/query.ts";
-import { begin, fold, NOTHING, type Conversation } from "./conversation.ts";
+import { begin, fold, liveRun, NOTHING, type Conversation } from "./conversation.ts";
 
 type Act =
   | { do: "forget" }
@@ -38,6 +38,29 @@ export interface SpaceState {
   error: string | undefined;
 }
 
+/** A tab that nobody looks at lets its stream go after this time: a browser has few for one server. */
+const SLEEPS_MS = 60_000;
+
+/** Whether the tab has not been looked at for long, and nothing happens in it. */
+function useAsleep(busy: boolean): boolean {
+  const [asleep, setAsleep] = useState(false);
+  useEffect(() => {
+    let timer: number | undefined;
+    const look = () => {
+      clearTimeout(timer);
+      if (document.visibilityState === "visible") setAsleep(false);
+      else if (!busy) timer = window.setTimeout(() => setAsleep(true), SLEEPS_MS);
+    };
+    look();
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", look);
+    };
+  }, [busy]);
+  return asleep;
+}
+
 /** What the space goes on with; another answer or an edit left the rest behind. */
 async function currentLine(spaceId: string): Promise<MessageView[]> {
   return (await get<{ messages: MessageView[] }>(`/api/smart-spaces/${spaceId}/messages`, { branch: "current" })).messages;
@@ -49,11 +72,14 @@ export function useSpace(spaceId: string | undefined): SpaceState {
   const [link, setLink] = useState<Link>("connecting");
   const [error, setError] = useState<string>();
 
+  const asleep = useAsleep(liveRun(conversation) !== undefined);
+
+  useEffect(() => act({ do: "forget" }), [spaceId]);
+
   useEffect(() => {
-    act({ do: "forget" });
     setError(undefined);
     setLink("connecting");
-    if (!spaceId) return undefined;
+    if (!spaceId || asleep) return undefined;
     let over = false;
     // Frames that come while the messages are read wait for them.
     let waiting: Frame[] | undefined = [];
@@ -103,7 +129,7 @@ export function useSpace(spaceId: string | undefined): SpaceState {
       serving.subscription.close();
       void serving.close();
     };
-  }, [spaceId]);
+  }, [spaceId, asleep]);
 
   const { stale } = conversation;
   useEffect(() => {

@@ -138,12 +138,13 @@ function Table({ token, draw }: { token: Tokens.Table; draw: DrawText }) {
 function Code({ text, language }: { text: string; language: string }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
-    await navigator.clipboard.writeText(text).catch(() => undefined);
-    setCopied(true);
+    // There is no clipboard on addresses without TLS.
+    const clipboard = navigator.clipboard as Clipboard | undefined;
+    setCopied((await clipboard?.writeText(text).then(() => true, () => false)) ?? false);
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <figure className="code">
+    <figure className="code-figure">
       <figcaption>
         <span>{language || "code"}</span>
         <button type="button" className="button plain tiny" onClick={() => void copy()}>

@@ -1,9 +1,11 @@
 import { ToolyardChatProvider } from "@toolyard/react";
 import { Menu } from "lucide-react";
 import { lazy, Suspense, useEffect, useState, type ReactNode } from "react";
+import { get } from "../api/gateway.ts";
 import { keyNow, NeedsKey, openSession, type Session } from "../api/session.ts";
+import type { Space } from "../api/types.ts";
 import { ChatView } from "../chat/ChatView.tsx";
-import { sentence } from "../lib/query.ts";
+import { sentence, useQuery } from "../lib/query.ts";
 import { usePath } from "../lib/router.tsx";
 import { runInRoom } from "../page-tools/room.ts";
 import { PAGE_TOOLS } from "../page-tools/tools.ts";
@@ -43,7 +45,7 @@ export function App() {
   }, [tries]);
   if (wrong) {
     return (
-      <main className="main">
+      <main className="stage">
         <Wrong
           what={`The gateway cannot be reached. ${wrong}`}
           onAgain={() => {
@@ -98,15 +100,20 @@ function Frame({ session }: { session: Session }) {
       </a>
       <Sidebar path={path} />
       <button type="button" className="veil" aria-label="Close the menu" onClick={() => setSide(false)} />
-      <main className="main" id="main" tabIndex={-1}>
-        <header className="bar">
+      <main className="stage" id="main" tabIndex={-1}>
+        <header className={`bar ${view === "c" ? "" : "thin"}`}>
           <Button look="plain icon" className="hamburger" icon={Menu} aria-label="Menu" aria-expanded={side} onClick={() => setSide(!side)} />
-          <strong className="grow cut">{title}</strong>
+          {view === "c" && id ? <ChatTitle spaceId={id} /> : <strong className="grow cut">{title}</strong>}
         </header>
         <Suspense fallback={<Loading />}>{shown(view, id, session)}</Suspense>
       </main>
     </div>
   );
+}
+
+function ChatTitle({ spaceId }: { spaceId: string }) {
+  const space = useQuery(`space ${spaceId}`, () => get<{ smartSpace: Space }>(`/api/smart-spaces/${spaceId}`), { mark: "spaces" });
+  return <h1 className="grow cut">{space.data?.smartSpace.name ?? "Chat"}</h1>;
 }
 
 function shown(view: string, id: string | undefined, session: Session): ReactNode {

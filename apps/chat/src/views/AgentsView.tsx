@@ -54,7 +54,7 @@ function AgentList() {
                     changed {ago(agent.updatedAt)} · version <span className="mono">{agent.configHash.slice(0, 8)}</span>
                   </div>
                 </div>
-                <Button icon={MessageSquare} onClick={() => tryOut(agent.name)} aria-label={`Try ${agent.name}`}>
+                <Button icon={MessageSquare} onClick={() => tryOut(agent.name)} aria-label={`Try it: ${agent.name}`}>
                   Try it
                 </Button>
               </li>

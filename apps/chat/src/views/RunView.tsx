@@ -1,5 +1,5 @@
 import { useRunTimeline, type TimelineEntry } from "@toolyard/react";
-import { ArrowLeft, Bot, CircleCheck, Clock, Flag, MessageSquare, Puzzle, Sparkles, Square, Wrench, type LucideIcon } from "lucide-react";
+import { ArrowLeft, Bot, ChevronDown, CircleCheck, Clock, Flag, MessageSquare, Puzzle, Sparkles, Square, Wrench, type LucideIcon } from "lucide-react";
 import { Collapsible, Tabs } from "radix-ui";
 import { useState } from "react";
 import { gateway, get } from "../api/gateway.ts";
@@ -103,10 +103,11 @@ function Entry({ entry }: { entry: TimelineEntry }) {
   const { kind, title, state, startedAt, endedAt, usage, cost, place, model, input, output, error, childRunId } = entry;
   const Icon = kind === "end" && state === "done" ? CircleCheck : ICONS[kind];
   const more = input !== undefined || output !== undefined;
+  const took = endedAt === undefined ? 0 : Date.parse(endedAt) - Date.parse(startedAt);
   const facts = [
     place && `on ${place}`,
     model,
-    endedAt !== undefined && span(Date.parse(endedAt) - Date.parse(startedAt)),
+    took > 0 && span(took),
     usage && plural(usage.inputTokens + usage.outputTokens, "token"),
     cost !== undefined && dollars(cost),
     new Date(startedAt).toLocaleTimeString(),
@@ -119,8 +120,8 @@ function Entry({ entry }: { entry: TimelineEntry }) {
       <Collapsible.Root className="moment-body">
         <div className="row wrap">
           <strong>{kind === "call" ? human(title) : title}</strong>
-          <span className={`badge ${STATES[state]}`}>{WORDS[state]}</span>
-          {more && <Collapsible.Trigger className="button plain tiny">Details</Collapsible.Trigger>}
+          {kind !== "end" && <span className={`badge ${STATES[state]}`}>{WORDS[state]}</span>}
+          {more && <Collapsible.Trigger className="button plain tiny">Details <ChevronDown size={14} className="chevron" aria-hidden /></Collapsible.Trigger>}
           {childRunId && <Link href={`/runs/${childRunId}`}>Its run</Link>}
         </div>
         <div className="small soft">{facts.join(" · ")}</div>

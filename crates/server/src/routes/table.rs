@@ -7,8 +7,8 @@ use super::page::{BEFORE, LIMIT};
 use super::route::{Access, BodyKind, Route};
 use super::{
     a2a, agents, audit, chat, clients, entities, files, foreign, grants, kept, keys, logins, mcp, members,
-    messages, models, ops, plugins, progress, results, runs, secrets, selection, session, spaces, tools, waits,
-    webhooks,
+    messages, models, ops, plugins, progress, results, runs, secrets, selection, session, spaces, tools,
+    waits, webhooks,
 };
 
 /// The table. The router, the OpenAPI document and the access tests read it.

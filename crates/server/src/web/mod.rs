@@ -45,7 +45,8 @@ pub(crate) fn answer(method: &Method, path: &str, headers: &HeaderMap) -> Option
     }
     let found = if path.is_empty() { None } else { files::find(path).map(|bytes| (path, bytes)) };
     // Every view has an address, and the page knows which view it means.
-    let found = found.or_else(|| wants_page(path, headers).then(|| files::find(INDEX)).flatten().map(|b| (INDEX, b)));
+    let found =
+        found.or_else(|| wants_page(path, headers).then(|| files::find(INDEX)).flatten().map(|b| (INDEX, b)));
     match found {
         Some((name, bytes)) => Some(file(name, bytes, headers)),
         None if wants_page(path, headers) => Some(unbuilt()),
@@ -65,7 +66,8 @@ fn file(name: &str, bytes: &'static [u8], headers: &HeaderMap) -> Response<Body>
     let same = headers.get(IF_NONE_MATCH).is_some_and(|given| given.as_bytes() == tag.as_bytes());
     let gzip = headers.get(ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).is_some_and(|v| v.contains("gzip"));
     let short = if gzip { files::find(&format!("{name}.gz")) } else { None };
-    let (status, body) = if same { (StatusCode::NOT_MODIFIED, &[][..]) } else { (StatusCode::OK, short.unwrap_or(bytes)) };
+    let (status, body) =
+        if same { (StatusCode::NOT_MODIFIED, &[][..]) } else { (StatusCode::OK, short.unwrap_or(bytes)) };
     let mut response = with_rules(status, Body::from(body), if name == ROOM { ROOM_POLICY } else { POLICY });
     let head = response.headers_mut();
     head.insert(CONTENT_TYPE, HeaderValue::from_static(media(name)));

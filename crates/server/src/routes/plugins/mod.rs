@@ -1,6 +1,7 @@
 //! Plugins and their curators over HTTP.
 
 mod curators;
+mod fetch;
 mod installed;
 mod versions;
 mod view;
@@ -44,6 +45,9 @@ fn plugin_routes() -> Vec<Route> {
         post("/api/plugins/sign", Access::Secret, "Sign a version as a curator", versions::sign)
             .takes::<versions::SignPlugin>(BodyKind::Json)
             .gives::<view::OneVersion>(200),
+        post("/api/plugins/fetch", Access::Secret, "Read a plugin's document from an address", fetch::fetch)
+            .takes::<fetch::FetchPlugin>(BodyKind::Json)
+            .gives::<fetch::FetchedPlugin>(200),
         post(
             "/api/plugins/install",
             Access::Secret,
