@@ -76,7 +76,7 @@ impl Server {
     pub async fn answer(&self, desk: Arc<dyn Desk>, owner: &str, request: Request<Bytes>) -> Response<Body> {
         let named = request.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
         if let Some(id) = &named
-            && !self.owners().get(id).is_some_and(|(opened, _)| opened == owner)
+            && self.owners().get(id).is_none_or(|(opened, _)| opened != owner)
         {
             return said(StatusCode::NOT_FOUND, "Not Found: Session not found");
         }

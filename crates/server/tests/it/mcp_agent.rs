@@ -150,8 +150,8 @@ impl<'g> Modern<'g> {
         let data = text
             .lines()
             .map(|line| line.strip_prefix("data: ").or(line.strip_prefix("data:")).unwrap_or(line));
-        let read = data.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        read.filter(|message| message["id"] == 1).last().unwrap_or_else(|| panic!("{text}"))
+        let mut read = data.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        read.rfind(|message| message["id"] == 1).unwrap_or_else(|| panic!("{text}"))
     }
 
     async fn result(&self, method: &str, params: Value) -> Value {
