@@ -35,7 +35,7 @@ export default defineConfig({
     globalSetup: ["test/start-gateway.ts"],
     // The gateway is one, and machines that test have few cores.
     fileParallelism: false,
-    testTimeout: 30_000,
+    testTimeout: 90_000,
     hookTimeout: 60_000,
     projects: [project("react 19", own), project("react 18", older)],
   },

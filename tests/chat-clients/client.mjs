@@ -19,10 +19,10 @@ export const complete = (options) =>
   ai.lastAssistantMessageIsCompleteWithToolCalls(options) ||
   (ai.lastAssistantMessageIsCompleteWithApprovalResponses?.(options) ?? false);
 
-export function open(gateway, { id, headers, body, tools = {}, query = "", automatic = true, messages, last, onData } = {}) {
+export function open(gateway, { id, headers, body, tools = {}, query = "", automatic = true, messages, last, onData, transport: given } = {}) {
   const api = `${gateway.url}/api/chat${query}`;
   const sent = [];
-  const transport = new ai.DefaultChatTransport({
+  const transport = given ?? new ai.DefaultChatTransport({
     api, headers: headers ?? gateway.user("ada"), body,
     fetch: async (url, init) => {
       sent.push({ url: String(url), method: init?.method ?? "GET", body: init?.body ? JSON.parse(init.body) : undefined });

@@ -183,6 +183,10 @@ pub const SOCKET_PING_SECONDS: u64 = 20;
 pub const SOCKET_REGISTER_SECONDS: u64 = 10;
 /// Calls that one socket holds at once.
 pub const SOCKET_CALLS: usize = 32;
+/// Requests that are answered at once on one chat socket.
+pub const CHAT_SOCKET_REQUESTS: usize = 16;
+/// Chat sockets on one node that have not shown a key yet.
+pub const CHAT_SOCKET_STRANGERS: usize = 256;
 /// Sockets of one user on one node.
 pub const SOCKETS_PER_USER: usize = 16;
 /// Tools that one socket offers to execute.
@@ -221,6 +225,10 @@ pub const MCP_MESSAGE_BYTES: usize = 4 << 20;
 pub const MCP_STDERR_BYTES: usize = 4 << 10;
 /// Sessions of MCP clients of the older era that a node holds open.
 pub const MCP_SERVER_SESSIONS: usize = 1024;
+/// Of these, the ones of one caller; one more ends the oldest.
+pub const MCP_SERVER_SESSIONS_EACH: usize = 32;
+/// A session that is silent for so long ends.
+pub const MCP_SERVER_SESSION_SECONDS: u64 = 3600;
 /// A request of an MCP client.
 pub const MCP_SERVER_BODY_BYTES: usize = 16 << 20;
 /// After this a call of an MCP client that knows tasks becomes one.

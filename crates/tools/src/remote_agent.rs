@@ -77,7 +77,7 @@ pub async fn execute(
         let value = value.map_err(|why| tell(format!("The agent was not asked: {why}")))?;
         headers.push(Header::chosen(name, value).map_err(|e| tell(e.to_string()))?);
     }
-    let card = way.door.target(&card_address(far)).map_err(|e| tell(e.to_string()))?;
+    let card = way.door.target(&card_address(far)).map_err(|e| no_card(e.to_string()))?;
     let peer = fetch_card(way.door, &card, &headers).await?;
     let target = way.door.target(&peer.url).map_err(|e| tell(e.to_string()))?;
     if target.origin() != card.origin() && !headers.is_empty() {
@@ -144,7 +144,6 @@ async fn fetch_card(door: &Door, card: &Target, headers: &[Header]) -> Result<Pe
         body: None,
         patience: Patience { head: CARD_TIME, idle: CARD_TIME, bytes: CARD_BYTES },
     };
-    let no_card = |why: String| tell(format!("The agent's card cannot be read: {why}"));
     let whole = door.ask(letter, CARD_TIME).await.map_err(|e| no_card(e.to_string()))?;
     if !(200..300).contains(&whole.status) {
         return Err(no_card(format!("it answered {}", whole.status)));
@@ -152,6 +151,10 @@ async fn fetch_card(door: &Door, card: &Target, headers: &[Header]) -> Result<Pe
     let card: Value =
         serde_json::from_slice(&whole.body).map_err(|_| no_card("it is not JSON".to_owned()))?;
     Peer::of_card(&card).map_err(no_card)
+}
+
+fn no_card(why: String) -> ToolFailure {
+    tell(format!("The agent's card cannot be read: {why}"))
 }
 
 /// What the far agent is told: the prompt, or all arguments.

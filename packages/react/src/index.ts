@@ -24,6 +24,7 @@ export { ToolyardChatProvider, type ToolyardChatProviderProps } from "./provider
 export type { Given } from "./session.js";
 export type { Timeline, TimelineEntry } from "./timeline.js";
 export { GATEWAY_SERVICE, PAGE_SERVICE, type GatewayTool, type RegistryService, type RegistryTool, type ToolSource } from "./tools/registry.js";
+export { handledTools } from "./tools/handled.js";
 export { riskLabel, riskOf } from "./tools/risk.js";
 export { SELECTION_KEY, selectionKey, STORAGE_CHANGED, type Selection, type StorageChange } from "./tools/selection.js";
-export type { PageTool, PageToolContext, PageToolHandler, PageTools } from "./tools/tool.js";
+export type { PageTool, PageToolContext, PageToolExecutor, PageTools } from "./tools/tool.js";

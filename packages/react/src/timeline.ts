@@ -37,7 +37,6 @@ export interface Timeline {
   usage: Usage | undefined;
   /** Millionths of a US dollar. */
   cost: number | undefined;
-  error: Error | undefined;
 }
 
 export const emptyTimeline: Timeline = {
@@ -49,7 +48,6 @@ export const emptyTimeline: Timeline = {
   entries: [],
   usage: undefined,
   cost: undefined,
-  error: undefined,
 };
 
 /** A timeline with one more frame of its run. Deltas change nothing. */

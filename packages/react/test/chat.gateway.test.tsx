@@ -1,8 +1,9 @@
 // A chat with tools of the page, at the real gateway.
 import { act, waitFor } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
-import type { PageTools } from "../src/index.js";
-import { chat, fresh, hears, say, user } from "./page.js";
+import type { ToolCall } from "@toolyard/client";
+import { handledTools, type PageTools } from "../src/index.js";
+import { backend, chat, fresh, hears, say, user } from "./page.js";
 
 const parameters = { type: "object" as const, properties: { n: { type: "number" as const } } };
 
@@ -53,6 +54,31 @@ test("c7 a tool of the page runs in the page and its result goes back to the mod
   const part = page.now.messages[1]?.parts.find((each) => each.type === "tool-double");
   expect(part).toMatchObject({ state: "output-available", output: { twice: 42 } });
   expect(page.now.messages).toHaveLength(2);
+});
+
+test("h8 class-based handlers run what the agent has, beside tools that the page brings", async () => {
+  const agent = "platform-react";
+  await backend().putAgent({
+    agent: { name: agent, system: "Be brief." },
+    model: { provider: "demo", name: "demo" },
+    tools: [{ name: "showTokenChart", description: "Shows a chart", inputSchema: { type: "object", properties: { token: { type: "string" } } } }],
+  } as never);
+  class Charts {
+    readonly tools = ["showTokenChart"];
+    handle(call: ToolCall, page: { shown: string[] }) {
+      page.shown.push(String(call.args["token"]));
+      return { charts: page.shown.length };
+    }
+  }
+  const shown: string[] = [];
+  const tools = { ...handledTools([new Charts()], () => ({ shown })), confetti: { description: "Throws", parameters, execute: () => "thrown" } };
+  const page = chat(fresh("ada"), { id: fresh("chat"), agent }, { tools });
+  expect(page.now.clientTools.map(({ name }) => name)).toEqual(["confetti"]);
+  await say(page, 'call showTokenChart {"token":"ABC"}\ncall confetti {}');
+  await hears(page, '{"charts":1}');
+  await hears(page, "thrown");
+  expect(shown).toEqual(["ABC"]);
+  expect(() => handledTools([new Charts(), new Charts()], () => ({ shown }))).toThrow("Tool showTokenChart has a handler already");
 });
 
 test("strict mode runs a tool once", async () => {

@@ -42,7 +42,7 @@ test("c1 a person writes, the answer streams, calls and sources show", async () 
   expect(screen.getByText("Ask me")).toBeTruthy();
   await screen.findByRole("option", { name: "Demo" });
   write("say look here\ncite https://example.com/a\ncall confetti {}");
-  await screen.findByText("look here");
+  await screen.findByText(/This answer cites/);
   const call = await screen.findByText((_, element) => element?.tagName === "SUMMARY" && element.textContent === "confetti answered");
   expect(call).toBeTruthy();
   await screen.findByText(/Tool confetti answered: "?thrown/);

@@ -27,7 +27,7 @@ test("an answer that streams goes on after the whole page was mounted anew", asy
   first.unmount();
   const second = chat(name, { id }, { strict: true });
   await waitFor(() => expect(second.now.status).toBe("streaming"));
-  await waitFor(() => expect(second.now.status).toBe("ready"), { timeout: 20_000 });
+  await waitFor(() => expect(second.now.status).toBe("ready"));
   expect(textOf(second.now.messages.at(-1)).trim().split(/\s+/)).toHaveLength(60);
 });
 
@@ -126,6 +126,29 @@ test("a space shows what was said in it before", async () => {
   expect(await backend().spaces.messages(space!.id)).toHaveLength(4);
 });
 
+test("a conversation of any name shows its old messages after a reload, to its own user", async () => {
+  const name = fresh("ada");
+  const id = fresh("chat");
+  const first = chat(name, { id });
+  await say(first, "say one");
+  await hears(first, "one");
+  await say(first, "say two");
+  await hears(first, "two");
+  await waitFor(() => expect(first.now.spaceId).toMatch(/^spc_/));
+  first.unmount();
+  const second = chat(name, { id }, { strict: true });
+  await hears(second, "two");
+  expect(second.now.messages.map(textOf)).toEqual(["say one", "one", "say two", "two"]);
+  second.unmount();
+  const failed = vi.fn();
+  const other = chat(fresh("mallory"), { id, onError: failed });
+  await waitFor(() => expect(other.now.isLoadingHistory).toBe(false));
+  await say(other, "say mine");
+  await hears(other, "mine");
+  expect(other.now.messages.map(textOf)).toEqual(["say mine", "mine"]);
+  expect(failed).not.toHaveBeenCalled();
+});
+
 let dying: Gateway;
 beforeAll(async () => {
   dying = await Gateway.start();
@@ -140,7 +163,7 @@ test("a chat goes on when its gateway was killed in the middle", async () => {
   await dying.kill();
   await waitFor(() => expect(page.now.isReconnecting).toBe(true));
   await dying.up();
-  await waitFor(() => expect(page.now.status === "ready" && !page.now.isReconnecting).toBe(true), { timeout: 25_000 });
+  await waitFor(() => expect(page.now.status === "ready" && !page.now.isReconnecting).toBe(true));
   expect(textOf(page.now.messages[1]).trim().split(/\s+/)).toHaveLength(80);
   expect(page.now.messages).toHaveLength(2);
 });

@@ -37,6 +37,7 @@ test("what the package exports", () => {
       "ToolyardChat",
       "ToolyardChatProvider",
       "codeRunner",
+      "handledTools",
       "hasOpenCalls",
       "historyOf",
       "isToolPart",

@@ -56,8 +56,18 @@ pub struct TaskSoFar {
     note: Option<String>,
     replies: Vec<(u32, Artifact)>,
     said: Vec<MessageId>,
+    turns: Vec<Turn>,
     /// The agent answers with a message and shows no task.
     bare: bool,
+}
+
+/// The agent's own message of one turn.
+#[derive(Debug, Clone)]
+struct Turn {
+    message: MessageId,
+    /// How many messages of others it had heard.
+    after: usize,
+    steps: Vec<u32>,
 }
 
 /// A part of this name in a reply makes the answer a bare message.
@@ -80,6 +90,7 @@ impl TaskSoFar {
             note: None,
             replies: Vec::new(),
             said: Vec::new(),
+            turns: Vec::new(),
             bare: false,
         }
     }
@@ -243,6 +254,16 @@ impl TaskSoFar {
     }
 
     fn reply(&mut self, reply: &ModelReplied) -> Vec<Change> {
+        // The steps of a turn are one message.
+        match self.turns.iter_mut().find(|turn| turn.message == reply.message) {
+            Some(turn) if turn.steps.contains(&reply.step) => {}
+            Some(turn) => turn.steps.push(reply.step),
+            None => self.turns.push(Turn {
+                message: reply.message.clone(),
+                after: self.said.len(),
+                steps: vec![reply.step],
+            }),
+        }
         self.write_reply(reply.step, &reply.parts, false)
     }
 
@@ -362,9 +383,28 @@ impl TaskSoFar {
         }
     }
 
-    /// The task as it stands. `history` is what was said, oldest first; `most`
-    /// is how much of it the caller wants.
+    /// What others said, with the agent's own messages in between.
+    fn conversation(&self, others: Vec<Message>) -> Vec<Message> {
+        let mut others = others.into_iter();
+        let (mut all, mut heard) = (Vec::new(), 0);
+        for turn in &self.turns {
+            all.extend(others.by_ref().take(turn.after - heard));
+            heard = turn.after;
+            let steps = turn.steps.iter().filter_map(|step| self.artifact(*step));
+            let parts: Vec<Part> = steps.flat_map(|artifact| artifact.parts.clone()).collect();
+            // A turn that only called tools has said nothing.
+            if !parts.is_empty() {
+                all.push(self.message(turn.message.to_string(), parts));
+            }
+        }
+        all.extend(others);
+        all
+    }
+
+    /// The task as it stands. `history` is what others said, oldest first;
+    /// `most` is how much of the conversation the caller wants.
     pub fn task(&self, history: Vec<Message>, most: Option<u32>, artifacts: bool) -> Task {
+        let history = self.conversation(history);
         let history = match most {
             Some(0) => None,
             Some(most) => {

@@ -9,10 +9,12 @@ mod calls;
 mod chunk;
 mod messages;
 mod request;
+mod socket;
 mod stream;
 mod telling;
 
 pub use chunk::{Chunk, Finish, Voice};
 pub use request::{Asked, BadChat, Replied, Reply};
+pub use socket::{AbortFrame, ChatAnswer, ChatFrame, ResumeFrame, SendFrame};
 pub use stream::UiStream;
 pub use telling::{ChatTelling, Options};

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolyard_protocol::delta::{Delta, Piece};
+use toolyard_protocol::delta::Delta;
 use toolyard_protocol::event::{Event, ToolReturned};
 use toolyard_protocol::message::{Part, text_of};
 use toolyard_protocol::outcome::OutcomeKind;
@@ -14,7 +14,7 @@ use toolyard_protocol::{CallId, MessageId, RunId, Timestamp, ToolName, Viewer, W
 
 use super::STARTED_BY;
 use super::pause::Open;
-use crate::telling::{Flow, Said, Speech, Telling};
+use crate::telling::{Flow, Said, SoFar, Speech, Telling};
 
 /// Letters that are worth a line of their own.
 const LINE_CHARS: usize = 80;
@@ -309,17 +309,11 @@ impl Telling for Following {
         Flow::On
     }
 
-    fn so_far(
-        &mut self,
-        step: u32,
-        attempt: u32,
-        pieces: &mut dyn Iterator<Item = Piece>,
-        out: &mut String,
-    ) -> Flow {
+    fn so_far(&mut self, so_far: SoFar<'_>, out: &mut String) -> Flow {
         if self.over {
             return Flow::Over;
         }
-        self.say(out, |speech, viewer, run, say| speech.so_far(viewer, run, (step, attempt), pieces, say));
+        self.say(out, |speech, viewer, run, say| speech.so_far(viewer, run, so_far, say));
         Flow::On
     }
 

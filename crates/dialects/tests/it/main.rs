@@ -9,6 +9,7 @@ mod catalog;
 mod chat;
 mod deltas;
 mod frames;
+mod mcp;
 mod openai;
 mod partial;
 /// The protocol's own samples: every event, every field, a canary in each guarded one.

@@ -46,7 +46,12 @@ impl Clerk {
 
     async fn ask(&self, method: &str, params: impl Serialize, context: Context) -> Answered<Value> {
         let params = serde_json::to_value(params).map_err(|e| internal(&e.to_string()))?;
-        self.desk.answer(method, params, Visit::new(context)).await.map_err(refused)
+        let mut answer = self.desk.answer(method, params, Visit::new(context)).await.map_err(refused)?;
+        // The newer era wants it on every result; rmcp takes it away for the older one.
+        if let Value::Object(fields) = &mut answer {
+            fields.entry("resultType").or_insert_with(|| "complete".into());
+        }
+        Ok(answer)
     }
 
     async fn get<T: DeserializeOwned>(

@@ -14,11 +14,13 @@ mod visit;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
+use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
@@ -47,8 +49,8 @@ pub enum Sites {
 #[derive(Debug)]
 pub struct Server {
     sessions: Arc<LocalSessionManager>,
-    /// Whose a session is.
-    owners: Mutex<HashMap<String, String>>,
+    /// Whose a session is, and in which order they came.
+    owners: Mutex<HashMap<String, (String, u64)>>,
     config: StreamableHttpServerConfig,
 }
 
@@ -63,7 +65,10 @@ impl Server {
             Sites::Checked => config.disable_allowed_hosts().disable_allowed_origins(),
         };
         let config = config.with_max_request_body_bytes(limits::MCP_SERVER_BODY_BYTES);
-        Self { sessions: Arc::new(LocalSessionManager::default()), owners: Mutex::default(), config }
+        let mut sessions = LocalSessionManager::default();
+        // A call may be silent for long: its session lives on.
+        sessions.session_config.keep_alive = Some(Duration::from_secs(limits::MCP_SERVER_SESSION_SECONDS));
+        Self { sessions: Arc::new(sessions), owners: Mutex::default(), config }
     }
 
     /// Answers one request. `owner` names the caller and what it talks to; a
@@ -71,7 +76,7 @@ impl Server {
     pub async fn answer(&self, desk: Arc<dyn Desk>, owner: &str, request: Request<Bytes>) -> Response<Body> {
         let named = request.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
         if let Some(id) = &named
-            && !self.owners().get(id).is_some_and(|opened| opened == owner)
+            && !self.owners().get(id).is_some_and(|(opened, _)| opened == owner)
         {
             return said(StatusCode::NOT_FOUND, "Not Found: Session not found");
         }
@@ -86,9 +91,25 @@ impl Server {
         if named.is_none()
             && let Some(id) = response.headers().get(SESSION).and_then(|id| id.to_str().ok())
         {
-            self.owners().insert(id.to_owned(), owner.to_owned());
+            let oldest = self.remember(id, owner);
+            if let Some(oldest) = oldest {
+                // It may have ended by itself.
+                let _ = self.sessions.close_session(&oldest.into()).await;
+            }
         }
         response
+    }
+
+    /// Notes whose a new session is. The caller's oldest, if it has too many.
+    fn remember(&self, id: &str, owner: &str) -> Option<String> {
+        let mut owners = self.owners();
+        let newest = owners.values().map(|(_, n)| *n).max().unwrap_or_default();
+        owners.insert(id.to_owned(), (owner.to_owned(), newest + 1));
+        let own = || owners.iter().filter(|(_, (of, _))| of == owner);
+        let full = own().count() > limits::MCP_SERVER_SESSIONS_EACH;
+        let oldest = own().min_by_key(|(_, (_, n))| *n).map(|(id, _)| id.clone()).filter(|_| full)?;
+        owners.remove(&oldest);
+        Some(oldest)
     }
 
     /// Forgets whose the sessions were that have ended, then counts.
@@ -99,7 +120,7 @@ impl Server {
         owners.len() >= limits::MCP_SERVER_SESSIONS
     }
 
-    fn owners(&self) -> std::sync::MutexGuard<'_, HashMap<String, String>> {
+    fn owners(&self) -> std::sync::MutexGuard<'_, HashMap<String, (String, u64)>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

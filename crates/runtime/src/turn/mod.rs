@@ -22,6 +22,7 @@ use toolyard_dialects::telling::Start;
 use toolyard_engine::facts::Answer;
 use toolyard_models::direct;
 use toolyard_protocol::agent::OutputSection;
+use toolyard_protocol::message::Speaker;
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::{
     AgentName, ApiError, CallId, MessageId, Principal, RunId, SpaceId, ToolName, ToolOutcome, Viewer, WaitId,

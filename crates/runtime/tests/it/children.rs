@@ -250,8 +250,8 @@ async fn s8_a_run_has_only_so_many_children() {
 /// Children that work side by side share what their parent has left.
 #[tokio::test]
 async fn g12_children_at_work_together_never_get_more_than_their_parent_has() {
-    let helper = agent_tool("helper", json!([client_tool("ask")]), json!({}));
-    let yard = Yard::with(config(json!([helper]), json!({"budget": {"maxTokens": 1000}}))).await;
+    let inner = agent_tool("helper", json!([client_tool("ask")]), json!({}));
+    let yard = Yard::with(config(json!([inner]), json!({"budget": {"maxTokens": 1000}}))).await;
     let run =
         yard.say(&[calling("helper", "call ask {}"), calling("helper", "call ask {}")].join("\n")).await;
     child_until(&yard, &run, 1, RunStatus::WaitingTool).await;

@@ -25,6 +25,9 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_ALLOWED_ORIGINS", &["allowed_origins"], Form::List),
     ("TOOLYARD_DRAIN_SECONDS", &["drain_seconds"], Form::Number),
     ("TOOLYARD_MCP_SERVERS_FILE", &["mcp_servers_file"], Form::Text),
+    ("TOOLYARD_MCP_SERVER_ENABLED", &["mcp_server", "enabled"], Form::Flag),
+    ("TOOLYARD_MCP_SERVER_OWN_TOOLS", &["mcp_server", "own_tools"], Form::Flag),
+    ("TOOLYARD_MCP_SERVER_TASK_AFTER_MS", &["mcp_server", "task_after_ms"], Form::Number),
     ("TOOLYARD_SECRET_KEY", &["keys", "secret"], Form::Text),
     ("TOOLYARD_PUBLIC_KEY", &["keys", "public"], Form::Text),
     ("TOOLYARD_MASTER_KEY", &["keys", "master"], Form::Text),
@@ -68,7 +71,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
 ];
 
 /// Variables of this program that are no keys of the file.
-const OTHERS: &[&str] = &["TOOLYARD_CONFIG", "TOOLYARD_URL"];
+const OTHERS: &[&str] = &["TOOLYARD_CONFIG", "TOOLYARD_URL", "TOOLYARD_MCP_PUBLIC_KEY", "TOOLYARD_MCP_TOKEN"];
 /// Variables of builds that are made to be broken, and of the tests around them.
 const BREAKING: &[&str] =
     &["TOOLYARD_FAILPOINT", "TOOLYARD_CLOCK_SKEW", "TOOLYARD_SQLITE_PAGES", "TOOLYARD_TEST_POSTGRES_URL"];

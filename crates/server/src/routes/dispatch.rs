@@ -38,6 +38,7 @@ pub(super) async fn dispatch(
             return handler(app).await;
         }
         Handler::Visited(handler) => return handler(app, read_query(request.uri())?).await,
+        Handler::Socket(open) => return open(app, request.into_parts().0).await,
         Handler::Knocked(handler) => {
             let (parts, payload) = request.into_parts();
             let pause = Duration::from_secs(app.config.limits.body_seconds);
@@ -45,7 +46,6 @@ pub(super) async fn dispatch(
             let body = body::read(&parts.headers, payload, limit, pause).await?;
             return handler(app, parts.headers, body).await;
         }
-        Handler::Socket => return crate::socket::connect(app, request.into_parts().0).await,
         Handler::Keyed(handler) => handler,
     };
     let (mut parts, payload) = request.into_parts();
@@ -92,7 +92,7 @@ fn most(kind: BodyKind, limits: &Limits) -> usize {
     }
 }
 
-fn read_query(uri: &axum::http::Uri) -> Result<HashMap<String, String>, Refusal> {
+pub(super) fn read_query(uri: &axum::http::Uri) -> Result<HashMap<String, String>, Refusal> {
     let read = Query::<HashMap<String, String>>::try_from_uri(uri);
     Ok(read.map_err(|_| Refusal::bad_request("The query cannot be read"))?.0)
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::response::Response;
 use bytes::Bytes;
@@ -66,6 +67,9 @@ type Answered = BoxFuture<'static, Result<Response, Refusal>>;
 /// The query of a visit, and what it is answered.
 type VisitedBy = dyn Fn(Arc<App>, HashMap<String, String>) -> Answered + Send + Sync;
 
+/// What opens a socket.
+type OpenedBy = fn(Arc<App>, Parts) -> Answered;
+
 /// The head and the body of a caller who has no key yet.
 type KnockedAt = dyn Fn(Arc<App>, HeaderMap, Bytes) -> Answered + Send + Sync;
 
@@ -77,8 +81,8 @@ pub(crate) enum Handler {
     /// Gives a key to who may have one.
     Knocked(Arc<KnockedAt>),
     Keyed(Arc<dyn Fn(Call) -> Answered + Send + Sync>),
-    /// The socket of a program that executes tools.
-    Socket,
+    /// Opens a socket.
+    Socket(OpenedBy),
 }
 
 /// A line of the table.
@@ -139,8 +143,12 @@ impl Route {
     }
 
     /// The route that opens a socket, and the messages on it.
-    pub(crate) fn socket<C: JsonSchema, G: JsonSchema>(path: &'static str, summary: &'static str) -> Self {
-        let mut route = Self::new(Method::GET, path, Access::Either, summary, Handler::Socket);
+    pub(crate) fn socket<C: JsonSchema, G: JsonSchema>(
+        path: &'static str,
+        summary: &'static str,
+        open: OpenedBy,
+    ) -> Self {
+        let mut route = Self::new(Method::GET, path, Access::Either, summary, Handler::Socket(open));
         route.status = 101;
         route.messages = Some((schema_of::<C>, schema_of::<G>));
         route

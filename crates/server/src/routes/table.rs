@@ -393,6 +393,7 @@ fn file_and_client_routes() -> Vec<Route> {
         Route::socket::<socket::ClientMessage, socket::GatewayMessage>(
             "/api/clients/connect",
             "Take calls and give results on a WebSocket",
+            |app, parts| Box::pin(crate::socket::connect(app, parts)),
         ),
         get("/api/clients", Access::Secret, "List clients", clients::list)
             .asks(&[LIMIT])

@@ -8,16 +8,17 @@
 
 mod session;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::RequestPartsExt;
-use axum::extract::ws::{WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
 use toolyard_dialects::native::socket::SocketAuth;
-use toolyard_protocol::{ErrorCode, Principal};
+use toolyard_protocol::{ApiError, ErrorCode, Principal};
 
 use crate::app::App;
 use crate::auth::Wanted;
@@ -28,12 +29,9 @@ const WRITE_BUFFER: usize = 4 << 20;
 
 /// Answers the request that opens a socket.
 pub(crate) async fn connect(app: Arc<App>, mut parts: Parts) -> Result<Response, Refusal> {
-    app.sites.check_page(&parts.headers)?;
-    if app.shutdown.is_cancelled() {
-        return Err(Refusal::new(ErrorCode::ShuttingDown, "The gateway is stopping"));
-    }
+    check_opening(&app, &parts)?;
     let asked = app.auth.principal(&app.store, &parts.headers, Wanted::Either).await;
-    let upgrade = parts.extract::<WebSocketUpgrade>().await;
+    let upgrade = upgrade(&mut parts, app.config.limits.result_body_bytes).await;
     let principal = match asked {
         Ok(principal) => Some(principal),
         // Without any key in the headers the first message brings one.
@@ -43,19 +41,32 @@ pub(crate) async fn connect(app: Arc<App>, mut parts: Parts) -> Result<Response,
     if let Some(principal) = &principal {
         app.rates.take(principal)?;
     }
-    let upgrade = upgrade.map_err(|_| {
-        Refusal::bad_request("This address speaks WebSocket: send GET with Upgrade: websocket and version 13")
-    })?;
-    let most = app.config.limits.result_body_bytes;
-    let upgrade = upgrade.max_message_size(most).max_frame_size(most).max_write_buffer_size(
-        // A whole message must fit.
-        WRITE_BUFFER.max(2 * most),
-    );
+    let upgrade = upgrade?;
     let headers = credentials(&parts.headers);
     Ok(upgrade.on_upgrade(move |socket| async move {
         let tasks = app.tasks.clone();
         tasks.spawn("client socket", session::serve(app, socket, headers, principal));
     }))
+}
+
+/// Refuses pages that may not call, and everybody when the gateway stops.
+pub(crate) fn check_opening(app: &App, parts: &Parts) -> Result<(), Refusal> {
+    app.sites.check_page(&parts.headers)?;
+    if app.shutdown.is_cancelled() {
+        return Err(Refusal::new(ErrorCode::ShuttingDown, "The gateway is stopping"));
+    }
+    Ok(())
+}
+
+/// A socket with messages of at most so many bytes.
+pub(crate) async fn upgrade(parts: &mut Parts, most: usize) -> Result<WebSocketUpgrade, Refusal> {
+    let upgrade = parts.extract::<WebSocketUpgrade>().await.map_err(|_| {
+        Refusal::bad_request("This address speaks WebSocket: send GET with Upgrade: websocket and version 13")
+    })?;
+    Ok(upgrade.max_message_size(most).max_frame_size(most).max_write_buffer_size(
+        // A whole message must fit.
+        WRITE_BUFFER.max(2 * most),
+    ))
 }
 
 fn has_keys(headers: &HeaderMap) -> bool {
@@ -65,7 +76,7 @@ fn has_keys(headers: &HeaderMap) -> bool {
 const CREDENTIALS: [&str; 3] = ["x-secret-key", "x-public-key", "authorization"];
 
 /// The keys alone: they are looked at again while the socket is open.
-fn credentials(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn credentials(headers: &HeaderMap) -> HeaderMap {
     let mut kept = HeaderMap::new();
     for name in CREDENTIALS {
         if let Some(value) = headers.get(name) {
@@ -73,6 +84,19 @@ fn credentials(headers: &HeaderMap) -> HeaderMap {
         }
     }
     kept
+}
+
+/// Keys that a message names as headers would.
+pub(crate) fn named(given: &HashMap<String, String>) -> Result<HeaderMap, ApiError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in given {
+        let Some(known) = CREDENTIALS.iter().find(|known| name.eq_ignore_ascii_case(known)) else { continue };
+        let value = HeaderValue::from_str(value);
+        let value =
+            value.map_err(|_| ApiError::new(ErrorCode::Unauthorized, format!("{known} is no key")))?;
+        headers.insert(HeaderName::from_static(known), value);
+    }
+    Ok(headers)
 }
 
 /// Keys of the first message, as headers would bring them.
@@ -100,16 +124,22 @@ fn patience(app: &App) -> Duration {
 }
 
 /// How often a program is pinged.
-fn ping(app: &App) -> Duration {
+pub(crate) fn ping(app: &App) -> Duration {
     Duration::from_secs(app.config.limits.socket_ping_seconds)
 }
 
 /// How long a program may say nothing, not even to a ping.
-fn silence(app: &App) -> Duration {
+pub(crate) fn silence(app: &App) -> Duration {
     ping(app).saturating_mul(5) / 2
 }
 
 /// Sends a message, unless the program does not read. False ends the socket.
-async fn send(app: &App, socket: &mut WebSocket, message: axum::extract::ws::Message) -> bool {
+pub(crate) async fn send(app: &App, socket: &mut WebSocket, message: Message) -> bool {
     matches!(tokio::time::timeout(patience(app), socket.send(message)).await, Ok(Ok(())))
+}
+
+/// Says goodbye.
+pub(crate) async fn close(app: &App, socket: &mut WebSocket, code: u16, reason: &'static str) {
+    let frame = CloseFrame { code, reason: reason.into() };
+    send(app, socket, Message::Close(Some(frame))).await;
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use axum::extract::ws::{Message, WebSocket, close_code};
 use axum::http::HeaderMap;
 use toolyard_dialects::native::socket::{
     CallClaimed, CallEnded, CallProgress, CallResults, ClaimCall, ClientMessage, GatewayMessage, HeldTool,
@@ -18,7 +18,7 @@ use toolyard_runtime::{Caller, Connected, LiveNews, OfferedCall, ProgressIn, Wor
 use toolyard_store::clients::Client;
 use toolyard_store::{StoreError, runs};
 
-use super::Opened;
+use super::{Opened, close};
 use crate::app::App;
 use crate::auth::Wanted;
 use crate::http::{Refusal, body, meter};
@@ -306,9 +306,4 @@ fn not_text() -> ApiError {
 async fn say(app: &App, socket: &mut WebSocket, message: &GatewayMessage) -> bool {
     let text = serde_json::to_string(message).unwrap_or_default();
     super::send(app, socket, Message::Text(text.into())).await
-}
-
-async fn close(app: &App, socket: &mut WebSocket, code: u16, reason: &'static str) {
-    let frame = CloseFrame { code, reason: reason.into() };
-    super::send(app, socket, Message::Close(Some(frame))).await;
 }

@@ -178,7 +178,19 @@ async fn tools_stay_with_the_conversation_and_a_text_closes_open_calls() {
     words["taskId"] = task["id"].clone();
     let done = called(&gateway, "SendMessage", json!({ "message": words })).await["task"].clone();
     assert_eq!((&done["id"], &done["status"]["state"]), (&task["id"], &json!("TASK_STATE_COMPLETED")));
-    assert_eq!(done["history"].as_array().unwrap().len(), 2);
+    let said = |task: &Value| -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let line = |m: &Value| (text(&m["role"]), text(&m["parts"][0]["text"]));
+        task["history"].as_array().unwrap().iter().map(line).collect()
+    };
+    let expected = [("ROLE_USER", CALL), ("ROLE_USER", "say never mind"), ("ROLE_AGENT", "never mind")];
+    let expected: Vec<_> = expected.map(|(who, what)| (who.to_owned(), what.to_owned())).into();
+    assert_eq!(said(&done), expected);
+    // Read again it is the same, and the newest come first to be kept.
+    let read = called(&gateway, "GetTask", json!({ "id": done["id"] })).await;
+    assert_eq!(read["history"], done["history"]);
+    let last = called(&gateway, "GetTask", json!({ "id": done["id"], "historyLength": 1 })).await;
+    assert_eq!(said(&last), expected[2..]);
     // A new task of the same conversation has the tools without an offer.
     let mut next = says(CALL);
     next["contextId"] = json!("ctx-2");
@@ -353,6 +365,7 @@ async fn a_remote_agent_is_a_tool_and_its_questions_are_waits() {
     shut.post("/api/agents", json!({ "config": here("assistant", headers) })).await;
     let message = says("call ask_far {\"prompt\":\"say hi\"}");
     let task = called(&shut, "SendMessage", json!({ "message": message })).await["task"].clone();
+    assert!(task["artifacts"].to_string().contains("card cannot be read"), "{task}");
     assert!(task["artifacts"].to_string().contains("private or reserved network"), "{task}");
 }
 
@@ -373,4 +386,59 @@ async fn a2a_check_judges_an_agent() {
     assert_eq!(checks[8]["says"], "Completed: hello");
     let bad = check(format!("{}/a2a/nobody", gateway.url));
     assert!(!bad.status.success());
+}
+
+/// HTTP+JSON as 0.3 has it: `/v1` before the paths, its words in the bodies.
+#[tokio::test]
+async fn the_http_json_binding_of_0_3_serves_every_operation() {
+    let gateway = start(&[("TOOLYARD_ALLOW_PRIVATE_NETWORK", "127.0.0.1")]).await;
+    let at = |verb: Method, path: &str| gateway.secret(verb, &format!("/a2a/assistant/v1/{path}"));
+    let says = |text: &str| {
+        json!({ "message": { "kind": "message", "messageId": "m-1", "role": "user",
+            "parts": [{ "kind": "text", "text": text }] } })
+    };
+    let done = fine(at(Method::POST, "message:send").json(&says("say hello"))).await;
+    assert_eq!((&done["kind"], &done["status"]["state"]), (&json!("task"), &json!("completed")), "{done}");
+    assert_eq!(done["artifacts"][0]["parts"][0], json!({ "kind": "text", "text": "hello" }));
+    let roles: Vec<&Value> = done["history"].as_array().unwrap().iter().map(|m| &m["role"]).collect();
+    assert_eq!(roles, ["user", "agent"]);
+    let id = done["id"].as_str().unwrap();
+    let read = fine(at(Method::GET, &format!("tasks/{id}?historyLength=1"))).await;
+    assert_eq!((&read["id"], read["history"].as_array().unwrap().len()), (&done["id"], 1));
+    assert_eq!(read["history"][0]["parts"][0]["text"], "hello");
+
+    let mut heard = stream(at(Method::POST, "message:stream").json(&says("say bye"))).await;
+    let (last, _) = until(&mut heard, |event| event["final"] == true).await;
+    assert_eq!((&last["kind"], &last["status"]["state"]), (&json!("status-update"), &json!("completed")));
+
+    let mut asks = says(CALL);
+    asks["message"]["metadata"] = json!({ CLIENT_TOOLS: { "tools": [tool()] } });
+    let paused = fine(at(Method::POST, "message:send").json(&asks)).await;
+    assert_eq!(paused["status"]["state"], "input-required", "{paused}");
+    let id = paused["id"].as_str().unwrap();
+    let push = json!({ "taskId": id, "pushNotificationConfig": { "url": "http://127.0.0.1:9/hook" } });
+    let kept = fine(at(Method::POST, &format!("tasks/{id}/pushNotificationConfigs")).json(&push)).await;
+    assert_eq!(kept["pushNotificationConfig"]["url"], "http://127.0.0.1:9/hook", "{kept}");
+    let config = kept["pushNotificationConfig"]["id"].as_str().unwrap();
+    let path = format!("tasks/{id}/pushNotificationConfigs/{config}");
+    assert_eq!(fine(at(Method::GET, &path)).await["taskId"], id);
+    assert!(at(Method::DELETE, &path).send().await.unwrap().status().is_success());
+    assert_eq!(ask(at(Method::GET, &path)).await.0.as_u16() / 100, 4);
+
+    let mut follows = stream(at(Method::POST, &format!("tasks/{id}:subscribe"))).await;
+    let (first, _) = until(&mut follows, |_| true).await;
+    assert_eq!((&first["id"], &first["status"]["state"]), (&paused["id"], &json!("input-required")));
+    let canceled = fine(at(Method::POST, &format!("tasks/{id}:cancel"))).await;
+    assert_eq!(canceled["status"]["state"], "canceled");
+    let (last, _) = until(&mut follows, |event| event["final"] == true).await;
+    assert_eq!(last["status"]["state"], "canceled");
+
+    // Without the prefix these are requests of 1.0, which must say so.
+    let bare = gateway.secret(Method::POST, "/a2a/assistant/message:send").json(&says("say hello"));
+    let (status, body) = ask(bare).await;
+    assert_eq!(status.as_u16(), 400, "{body}");
+    let (status, body) = ask(at(Method::GET, "tasks/run_nothing")).await;
+    assert_eq!(status.as_u16(), 404, "{body}");
+    let (status, body) = ask(at(Method::POST, "message:send").json(&json!({ "message": {} }))).await;
+    assert_eq!(status.as_u16(), 400, "{body}");
 }

@@ -48,6 +48,7 @@ versions! {
     c2_ai_sdk_5_in_a_page: "page.test.mjs", "5";
     c2_ai_sdk_6_in_a_page: "page.test.mjs", "6";
     c2_ai_sdk_7_in_a_page: "page.test.mjs", "7";
+    c2_ai_sdk_7_on_a_socket: "socket.test.mjs", "7";
     c13_ai_sdk_5_asks_as_data: "approvals.test.mjs", "5";
     c13_ai_sdk_6_asks: "approvals.test.mjs", "6";
     c13_ai_sdk_7_asks: "approvals.test.mjs", "7";

@@ -221,7 +221,7 @@ async fn x6_the_socket_of_a_revoked_key_is_closed_and_its_call_goes_to_another()
     let run = yard.say("call getUserApproval {\"q\":\"x\"}").await;
     let call = robot.call().await;
     let path = format!("/api/keys/{}", key["id"].as_str().unwrap());
-    assert_eq!(crate::gateway::ask(yard.gateway.secret(Method::DELETE, &path)).await.0, 200);
+    assert_eq!(crate::gateway::ask(yard.gateway.secret(Method::DELETE, &path)).await.0, 204);
     let farewell = robot.hear().await.unwrap();
     assert_eq!((&farewell["type"], &farewell["code"]), (&json!("error"), &json!("unauthorized")));
     assert_eq!(robot.hear().await, None);

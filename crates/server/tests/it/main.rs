@@ -8,6 +8,7 @@ mod a2a_clients;
 mod access;
 mod chat;
 mod chat_clients;
+mod chat_socket;
 mod cli;
 mod compute;
 #[path = "../kill/database.rs"]
@@ -35,7 +36,9 @@ mod keys;
 mod life;
 mod live;
 mod logins;
+mod matrix;
 mod mcp;
+mod mcp_agent;
 mod models;
 mod nodes;
 mod obedient;

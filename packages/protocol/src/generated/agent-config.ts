@@ -7,6 +7,7 @@ import type {
   ContextSection,
   LoopSection,
   McpSection,
+  McpServing,
   ModelSection,
   OutputSection,
   PermissionSection,
@@ -28,6 +29,8 @@ export type AgentConfig = {
   /** `"all"` adds every prebuilt tool that `tools` does not configure. */
   prebuilt?: PrebuiltSwitch;
   mcp?: McpSection;
+  /** What MCP clients see of the agent. */
+  mcpServer?: McpServing;
   /** Installed plugins whose tools the agent gets, in this order. */
   plugins?: Array<PluginUse>;
   permissions?: PermissionSection;

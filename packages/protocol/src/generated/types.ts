@@ -36,6 +36,8 @@ export type AgentSection = {
   system?: string;
 };
 
+export type AllTools = "all";
+
 /**
  * Who may answer, as stamped on a wait when it opens.
  */
@@ -372,6 +374,18 @@ export type McpServer = {
   totalTimeoutMs?: number;
   /** Its results do not taint the run, and its hints are believed. */
   trusted?: boolean;
+};
+
+/**
+ * The agent as an MCP server, at `/mcp/{agent}`.
+ */
+export type McpServing = {
+  /** The tool `ask_<agent>`. Missing means yes. */
+  ask?: boolean;
+  /** Which of the agent's own tools clients may call without its model: */
+  /** `"all"`, or their names (`<service>:<tool>` for those of MCP servers). */
+  /** Missing means none. */
+  tools?: ServedTools;
 };
 
 export type McpTransport = "http" | "sse";
@@ -910,6 +924,8 @@ export type RunView = {
 export type RuntimeSection = {
   response?: ResponseSection;
 };
+
+export type ServedTools = AllTools | Array<string>;
 
 /**
  * `secretKey`, or `publicKey` and `token`.

@@ -1,11 +1,12 @@
 import { Chat } from "@ai-sdk/react";
-import type { WaitAnswer } from "@toolyard/client";
+import { ToolyardError, type WaitAnswer } from "@toolyard/client";
 import type { Session } from "../session.js";
 import { Store } from "../store.js";
 import { followSpace } from "./follow.js";
 import { historyOf, withNames } from "./history.js";
 import { hasOpenCalls, isQuestion, partOf, runOf, toolNameOf, withDecision, type ToolyardMessage } from "./message.js";
 import { requestBody, type ChatSettings } from "./request.js";
+import { rememberSpace, spaceOf } from "./spaces.js";
 import { GatewayTransport } from "./transport.js";
 
 export interface ConversationOptions {
@@ -53,7 +54,8 @@ export class Conversation {
   #opening = false;
   #space: Promise<string | undefined> | undefined;
   #subscription: { close(): void } | undefined;
-  #syncing: Promise<void> | undefined;
+  /** Somebody reads the stream of the run; `#again`: and somebody else wanted to. */
+  #looking = false;
   #again = false;
   #shown = 0;
   #closed = false;
@@ -89,7 +91,7 @@ export class Conversation {
         if (!this.#unfinished) this.#options.onFinish?.(message);
         void this.#follow();
         // Later than this call, when the chat is ready again. Whoever pursues looks itself.
-        if (!this.#pursuing) setTimeout(() => this.#settle(), 0);
+        if (!this.#pursuing) setTimeout(() => this.#next(), 0);
       },
       onError: (error) => {
         this.#options.onError?.(error);
@@ -151,13 +153,9 @@ export class Conversation {
   };
 
   /** Brings the page up to what the gateway has. */
-  readonly sync = (): Promise<void> => {
-    if (this.#syncing) {
-      this.#again = true;
-      return this.#syncing;
-    }
-    this.#syncing = this.#sync().finally(() => (this.#syncing = undefined));
-    return this.#syncing;
+  readonly sync = async (): Promise<void> => {
+    if (this.#busy || this.#looking) this.#again = true;
+    else await this.#look(true);
   };
 
   /** Whether this chat shows a question. */
@@ -189,12 +187,10 @@ export class Conversation {
   }
 
   async #open(): Promise<void> {
-    if (this.connection.get().spaceId !== undefined && this.chat.messages.length === 0) {
-      this.#connected({ isLoadingHistory: true });
-      await this.#load().catch((thrown: Error) => this.#options.onError?.(thrown));
-      this.#connected({ isLoadingHistory: false });
-    }
-    if (!this.#busy && !this.#closed) await this.chat.resumeStream();
+    const spaceId = spaceOf(this.#session.gatewayUrl, this.id);
+    const isNew = this.chat.messages.length === 0;
+    if (spaceId !== undefined && isNew) this.#connected({ spaceId, isLoadingHistory: true });
+    await this.#look(isNew);
     await this.#follow();
   }
 
@@ -233,47 +229,78 @@ export class Conversation {
   }
 
   async #pursue(): Promise<void> {
-    // A stream that is open may end before it tells of what this page just did.
-    if (this.#busy) this.#behind = true;
-    if (this.#busy || this.#pursuing) return;
+    if (this.#pursuing) return;
     this.#pursuing = true;
     try {
       for (const delay of [0, 50, 100, 200, 500, 1_000, 2_000, 5_000]) {
         if (delay > 0) await new Promise((next) => setTimeout(next, delay));
-        if (this.#busy || this.#closed) return;
-        await this.chat.resumeStream();
-        if (this.chat.status === "error" || this.#working.size > 0) return;
-        if (!this.#transport.found) {
-          this.#unfinished = false;
-          return await this.#load();
-        }
+        // A stream that is open may end before it tells of what this page just did.
+        this.#behind = this.#busy || this.#looking;
+        if (this.#behind) continue;
+        if ((await this.#look(false)) !== "followed" || this.#working.size > 0) return;
         // The gateway has the result, but the run has not woken up yet.
         if (!this.#unfinished || hasOpenCalls(this.chat.lastMessage)) return;
       }
-    } catch (thrown) {
-      this.#options.onError?.(thrown as Error);
     } finally {
       this.#pursuing = false;
       this.#session.ledger.touch();
     }
   }
 
-  async #sync(): Promise<void> {
-    do {
-      this.#again = false;
-      if (this.#busy || this.#closed) return;
-      await this.#load().catch(() => undefined);
-      if (!this.#busy) await this.chat.resumeStream();
-      this.#session.ledger.touch();
-    } while (this.#again);
+  /** Goes on with what had to wait for the end of a stream. */
+  #next(): void {
+    if (this.#closed || this.#busy || this.#looking) return;
+    if (!this.#again) return this.#settle();
+    this.#again = false;
+    void this.sync();
+  }
+
+  /**
+   * Follows the run that is on its way. If there is none, all that it said is
+   * in the history: that is read after the question, never before it.
+   */
+  async #look(withHistory: boolean): Promise<"followed" | "ended" | "left"> {
+    if (this.#closed) return "left";
+    this.#looking = true;
+    try {
+      // What was said before stands in front of the answer.
+      this.#transport.beforeReplay = withHistory ? () => this.#load() : undefined;
+      await this.chat.resumeStream();
+      if (this.chat.status === "error" || this.#closed) return "left";
+      if (this.#transport.found) return "followed";
+      this.#unfinished = false;
+      await this.#load();
+      return "ended";
+    } finally {
+      this.#looking = false;
+      this.#connected({ isLoadingHistory: false });
+      if (this.#again) setTimeout(() => this.#next(), 0);
+    }
   }
 
   /** Puts what the gateway has in the place of what is shown. */
   async #load(): Promise<void> {
-    const spaceId = await this.#spaceId();
-    if (spaceId === undefined || this.#busy) return;
-    const messages = historyOf(await this.#session.client.spaces.messages(spaceId, { limit: HISTORY }));
-    if (!this.#busy && !this.#closed && messages.length > 0) this.chat.messages = withNames(messages, this.chat.messages);
+    try {
+      const spaceId = await this.#spaceId();
+      if (spaceId === undefined || this.#busy) return;
+      const shown = this.chat.messages;
+      const messages = historyOf(await this.#session.client.spaces.messages(spaceId, { limit: HISTORY }));
+      // What changed meanwhile is newer than the answer.
+      if (this.#busy || this.#closed || messages.length === 0 || this.chat.messages !== shown) return;
+      this.chat.messages = withNames(messages, shown);
+    } catch (thrown) {
+      this.#lost(thrown as Error);
+    } finally {
+      this.#connected({ isLoadingHistory: false });
+    }
+  }
+
+  /** Old messages cannot be had. What this browser remembers may be of another user. */
+  #lost(thrown: Error): void {
+    const isGone = thrown instanceof ToolyardError && (thrown.status === 403 || thrown.status === 404);
+    if (!isGone || this.id.startsWith("spc_")) return this.#options.onError?.(thrown);
+    rememberSpace(this.#session.gatewayUrl, this.id, undefined);
+    this.#connected({ spaceId: undefined });
   }
 
   /** The space of this chat, which its runs know. */
@@ -286,6 +313,7 @@ export class Conversation {
       .get(runId)
       .then((run) => {
         this.#connected({ spaceId: run.smartSpaceId });
+        rememberSpace(this.#session.gatewayUrl, this.id, run.smartSpaceId);
         return run.smartSpaceId;
       })
       .catch(() => {
@@ -301,7 +329,7 @@ export class Conversation {
     const spaceId = await this.#spaceId();
     if (spaceId === undefined || this.#subscription || this.#shown === 0 || this.#closed) return;
     this.#subscription = followSpace(this.#session, spaceId, {
-      isBusy: () => this.#busy || this.#answering > 0 || this.#pursuing,
+      isBusy: () => this.#busy || this.#looking || this.#answering > 0 || this.#pursuing,
       isUnfinished: () => this.#unfinished,
       messages: () => this.chat.messages,
       sync: () => void this.sync(),
@@ -332,13 +360,13 @@ export class Conversation {
   }
 
   async #pickUp(): Promise<void> {
+    const isUnanswered = this.chat.lastMessage?.role === "user";
+    if (!isUnanswered) return void (await this.#look(false));
     await this.chat.resumeStream();
     if (this.chat.status === "error" || this.#transport.found) return;
-    if (this.chat.lastMessage?.role === "user") {
-      // The gateway may not have it. If it has, it does not answer twice.
-      this.#transport.repeats = true;
-      await this.chat.sendMessage();
-    } else await this.#load().catch(() => undefined);
+    // The gateway may not have it. If it has, it does not answer twice.
+    this.#transport.repeats = true;
+    await this.chat.sendMessage();
   }
 
   #connected(change: Partial<Connection>): void {

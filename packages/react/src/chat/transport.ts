@@ -14,6 +14,8 @@ export interface TransportOptions {
 export class GatewayTransport extends DefaultChatTransport<ToolyardMessage> {
   /** Whether the last reconnection found an answer on its way. */
   found = false;
+  /** Asked when an answer is on its way, before it is told. */
+  beforeReplay: (() => Promise<void>) | undefined;
   /** The next request repeats the last one, whose answer was lost. */
   repeats = false;
 
@@ -43,6 +45,9 @@ export class GatewayTransport extends DefaultChatTransport<ToolyardMessage> {
     this.found = false;
     const stream = await super.reconnectToStream(...options);
     this.found = stream !== null;
+    const { beforeReplay } = this;
+    this.beforeReplay = undefined;
+    if (stream) await beforeReplay?.();
     return stream && atOnce(stream);
   }
 }

@@ -17,13 +17,13 @@ export interface PageToolContext {
  * `useToolResult`.
  */
 // `any` lets a handler name the type of its arguments.
-export type PageToolHandler<Input = any> = (input: Input, context: PageToolContext) => unknown;
+export type PageToolExecutor<Input = any> = (input: Input, context: PageToolContext) => unknown;
 
 /** A tool that this page brings: its definition goes with each request, its code stays here. */
 export interface PageTool<Input = any> {
   description: string;
   parameters: FunctionParameters;
-  execute: PageToolHandler<Input>;
+  execute: PageToolExecutor<Input>;
   /** Milliseconds after which a call has failed. */
   timeoutMs?: number;
   /** A repeat has no second effect: after a reload in the middle it runs again. */
@@ -40,11 +40,11 @@ export interface PageTool<Input = any> {
  * Tools of the page by name. A bare function runs a client tool that the
  * agent's configuration has; nothing is offered for it.
  */
-export type PageTools = Record<string, PageTool | PageToolHandler>;
+export type PageTools = Record<string, PageTool | PageToolExecutor>;
 
 /** A tool's code and how it behaves. */
 export interface Runnable {
-  execute: PageToolHandler;
+  execute: PageToolExecutor;
   timeoutMs?: number | undefined;
   idempotent?: boolean | undefined;
 }

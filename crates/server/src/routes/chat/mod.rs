@@ -3,12 +3,13 @@
 //! apps show the body to people.
 
 mod ask;
+mod socket;
 mod wire;
 
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolyard_dialects::ai_sdk::Options;
+use toolyard_dialects::ai_sdk::{ChatAnswer, ChatFrame, Options};
 use toolyard_dialects::telling::Start;
 
 use super::answer;
@@ -38,6 +39,12 @@ pub(super) fn routes() -> Vec<Route> {
         post("/api/chat/{chat}/stop", Access::Either, "Stop the answer that is on its way", stop)
             .gives::<Stopped>(200)
             .plain(),
+        Route::socket::<ChatFrame, ChatAnswer>(
+            "/api/chat/connect",
+            "Take turns and follow answers on a WebSocket, as WebSocketChatTransport does",
+            |app, parts| Box::pin(socket::connect(app, parts)),
+        )
+        .asks(WIRE),
     ]
 }
 

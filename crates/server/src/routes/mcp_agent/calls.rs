@@ -32,7 +32,8 @@ pub(super) async fn call(
 ) -> Result<Value, Fault> {
     let found = desk.find_tool(&tool_use.name).await?;
     if let Some(run) = &tool_use.run {
-        let reached = runs::find(desk, run).await?;
+        let mut reached = runs::find(desk, run).await?;
+        reached.own = true;
         runs::give(desk, &reached, &tool_use.replies, visit).await?;
         return follow(desk, reached, visit, able).await;
     }
@@ -106,6 +107,7 @@ async fn reach(
     match turned {
         Ok(turned) => {
             let mut reached = runs::find(desk, &turned.run).await?;
+            reached.own = true;
             reached.taking = match turned.start {
                 Start::Taking(message) => Some(message),
                 Start::After(_) | Start::Turn(_) => None,
@@ -122,14 +124,14 @@ async fn follow(desk: &AgentDesk, reached: Reached, visit: &Visit, able: Able) -
     let modern = visit.is_modern();
     let longest =
         (able.tasks && modern).then(|| Duration::from_millis(desk.app.config.mcp_server.task_after_ms));
+    // Without patience every call is a task.
+    if longest.is_some_and(|longest| longest.is_zero()) {
+        return task(desk, &reached, visit, able).await;
+    }
     for _ in 0..ROUNDS {
         let stands = match runs::watch(desk, &reached, Until::Rest, visit, longest).await? {
             Watched::Stands(stands) => stands,
-            Watched::Long => {
-                let stands = runs::stand(desk, &reached, visit).await?;
-                let row = runs::find(desk, &reached.row.id).await?.row;
-                return Ok(mcp::task_created(&stands, able, (row.created_at, row.updated_at)));
-            }
+            Watched::Long => return task(desk, &reached, visit, able).await,
         };
         if modern && let Some(question) = mcp::input_required(&stands, able) {
             return Ok(question);
@@ -140,6 +142,13 @@ async fn follow(desk: &AgentDesk, reached: Reached, visit: &Visit, able: Able) -
     }
     let stands = runs::stand(desk, &reached, visit).await?;
     Ok(mcp::call_result(&stands, reached.session()))
+}
+
+/// The call goes on as a task.
+async fn task(desk: &AgentDesk, reached: &Reached, visit: &Visit, able: Able) -> Result<Value, Fault> {
+    let stands = runs::stand(desk, reached, visit).await?;
+    let row = runs::find(desk, &reached.row.id).await?.row;
+    Ok(mcp::task_created(&stands, able, (row.created_at, row.updated_at)))
 }
 
 /// Asks a client of the older era while its call is open. False: nothing came
@@ -157,7 +166,11 @@ async fn ask_now(
     let mut replies = Map::new();
     for (key, request) in stands.open.iter().flat_map(|open| open.requests(able)) {
         // A client that cannot answer after all leaves the question open.
-        let Ok(reply) = visit.ask(request).await else { return Ok(false) };
+        let reply = tokio::select! {
+            reply = visit.ask(request) => reply,
+            () = visit.cancelled() => return Err(runs::taken_back(desk, reached).await),
+        };
+        let Ok(reply) = reply else { return Ok(false) };
         replies.insert(key, reply);
     }
     if replies.is_empty() {

@@ -23,6 +23,8 @@ pub(super) struct Reached {
     pub(super) viewer: Viewer,
     /// The caller's message, if the run has not heard it yet.
     pub(super) taking: Option<MessageId>,
+    /// The call stands for the run: who takes it back stops the run.
+    pub(super) own: bool,
 }
 
 impl Reached {
@@ -52,7 +54,7 @@ pub(super) async fn find(desk: &AgentDesk, run: &RunId) -> Result<Reached, Fault
         .filter(|row| row.agent == desk.agent && row.parent.is_none())
         .ok_or_else(missing)?;
     let viewer = run_viewer(&desk.app, &desk.principal, &row).await.map_err(fault)?.ok_or_else(missing)?;
-    Ok(Reached { row, viewer, taking: None })
+    Ok(Reached { row, viewer, taking: None, own: false })
 }
 
 /// Follows a run until it rests. What happens on the way is progress.
@@ -77,13 +79,7 @@ pub(super) async fn watch(
     loop {
         let piece = tokio::select! {
             piece = pieces.next() => piece,
-            () = visit.cancelled() => {
-                // A gateway that stops hangs up too, and its runs go on.
-                if !desk.app.shutdown.is_cancelled() {
-                    let _ = cancel(desk, reached).await;
-                }
-                return Err(Fault::new(Fault::INTERNAL, "The call was taken back"));
-            }
+            () = visit.cancelled() => return Err(taken_back(desk, reached).await),
             () = tokio::time::sleep_until(deadline) => return Ok(Watched::Long),
         };
         let Some(Ok(piece)) = piece else {
@@ -106,11 +102,22 @@ pub(super) async fn watch(
     }
 }
 
+/// The caller has left.
+pub(super) async fn taken_back(desk: &AgentDesk, reached: &Reached) -> Fault {
+    // A gateway that stops hangs up too, and its runs go on.
+    if reached.own && !desk.app.shutdown.is_cancelled() {
+        let _ = cancel(desk, reached).await;
+    }
+    Fault::new(Fault::INTERNAL, "The call was taken back")
+}
+
 const FOR_EVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// Where a run stands now.
 pub(super) async fn stand(desk: &AgentDesk, reached: &Reached, visit: &Visit) -> Result<Standing, Fault> {
-    match watch(desk, reached, Until::Now, visit, None).await? {
+    // To look at a run is not to own it.
+    let seen = Reached { own: false, taking: None, row: reached.row.clone(), viewer: reached.viewer.clone() };
+    match watch(desk, &seen, Until::Now, visit, None).await? {
         Watched::Stands(stands) => Ok(*stands),
         Watched::Long => Err(Fault::new(Fault::INTERNAL, "The log could not be read")),
     }
