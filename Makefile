@@ -41,6 +41,7 @@ build: ## Build the gateway (PROFILE=release for speed)
 test: ## Check and test everything once, as CI does
 	$(call say,installing what the tests need)
 	@scripts/setup-tests
+	@scripts/build-app
 	@$(MAKE) lint
 	$(call say,examples in the documentation)
 	@$(CARGO) test $(LOCKED) --workspace --doc --quiet

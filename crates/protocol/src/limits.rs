@@ -84,6 +84,8 @@ pub const CALLS_PER_STEP: usize = 32;
 
 /// Events that plugins may add to one step.
 pub const PLUGIN_EVENTS: usize = 64;
+/// Signs in the name of an event of a plugin.
+pub const PLUGIN_EVENT_NAME: usize = 64;
 /// Bytes of what plugins remember of one run, as JSON.
 pub const PLUGIN_STATE_BYTES: usize = 64 << 10;
 /// How long one hook of a plugin's script may take.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use moka::sync::Cache;
 use serde_json::Value;
 use toolyard_models::{OfferedTool, Wanted};
-use toolyard_plugins::hooks::Hook;
+use toolyard_plugins::hooks::{Crew, Hook};
 use toolyard_plugins::shipped::{self, citations::Citations};
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::agent::{self, AgentConfig, PrebuiltSwitch};
@@ -25,8 +25,8 @@ pub struct LoadedAgent {
     pub tools: Arc<LoadedTools>,
     /// The agents inside its configuration.
     pub children: Vec<LoadedAgent>,
-    /// Its plugins, in their order.
-    pub hooks: Arc<[Arc<dyn Hook>]>,
+    /// Its plugins that are compiled in, in their order.
+    pub crew: Crew,
 }
 
 /// A toolset with its compiled schemas.
@@ -111,22 +111,22 @@ pub fn check_agent(config: &Value) -> Result<LoadedAgent, ApiError> {
         toolyard_tools::prebuilt::add_all(&mut set).map_err(|e| refused(format!("prebuilt: {e}")))?;
     }
     let tools = load_tools(set).map_err(refused)?;
-    let hooks = hooks(&parsed).map_err(refused)?;
-    Ok(LoadedAgent { hash: Hash::of_json(config), config: parsed, tools: Arc::new(tools), children, hooks })
+    let crew = crew(&parsed).map_err(refused)?;
+    Ok(LoadedAgent { hash: Hash::of_json(config), config: parsed, tools: Arc::new(tools), children, crew })
 }
 
 /// The plugins that ship. An agent that names none has citations.
-fn hooks(config: &AgentConfig) -> Result<Arc<[Arc<dyn Hook>]>, String> {
+fn crew(config: &AgentConfig) -> Result<Crew, String> {
     let Some(plugins) = &config.plugins else {
         let own: [Arc<dyn Hook>; 1] = [Arc::new(Citations::default())];
-        return Ok(own.into());
+        return Ok(Crew::new(own));
     };
     let named = plugins.iter().enumerate().filter_map(|(i, one)| {
         let options = one.options.clone().unwrap_or_default();
         let made = shipped::make(one.id.as_str(), &options)?;
         Some(made.map_err(|e| format!("plugins[{i}].options: {e}")))
     });
-    named.collect()
+    named.collect::<Result<Vec<_>, _>>().map(Crew::new)
 }
 
 /// Refuses keys that stand in a configuration as they are. For production.

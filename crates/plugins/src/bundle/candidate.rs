@@ -101,6 +101,10 @@ fn has_the_basics(value: &Value) -> bool {
 }
 
 fn check(document: &PluginDocument) -> Result<(), BadDocument> {
+    let id = document.id.as_str();
+    if crate::shipped::SHIPPED.contains(&id) {
+        return Err(BadDocument::because(format!("id: {id} is a plugin of the gateway itself")));
+    }
     short("name", &document.name, LABEL_CHARS)?;
     if let Some(text) = &document.description {
         short("description", text, PLUGIN_TEXT_CHARS)?;

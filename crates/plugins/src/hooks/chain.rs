@@ -48,7 +48,7 @@ macro_rules! each {
                 *$value = before;
                 $self.state = state;
                 $self.emitted.truncate(kept);
-                $self.failed($hook.as_ref(), error)?;
+                $self.failed($hook.as_ref(), error).await?;
             }
         }
         Ok(())
@@ -131,7 +131,7 @@ impl Chain {
     }
 
     /// Tells every hook of a failure. What their handlers do wrong is only logged.
-    pub fn error(&mut self, error: &str) {
+    pub async fn error(&mut self, error: &str) {
         let hooks = self.hooks.clone();
         for hook in hooks.iter().filter(|hook| hook.nature().points.has(HookName::OnError)) {
             let mut stage = Stage {
@@ -140,18 +140,18 @@ impl Chain {
                 plugin: hook.id(),
                 emitted: &mut self.emitted,
             };
-            if let Err(error) = hook.on_error(&mut stage, error) {
+            if let Err(error) = hook.on_error(&mut stage, error).await {
                 tracing::error!(pluginId = hook.id(), run = %self.scene.run, %error, "Plugin error handler failed");
             }
         }
     }
 
-    fn failed(&mut self, hook: &dyn Hook, error: HookError) -> Result<(), Stopped> {
+    async fn failed(&mut self, hook: &dyn Hook, error: HookError) -> Result<(), Stopped> {
         let plugin = hook.id().to_owned();
         let critical = hook.nature().critical;
         tracing::warn!(plugin, run = %self.scene.run, %error, critical, "a plugin failed");
         let stopped = Stopped { plugin, error };
-        self.error(&stopped.to_string());
+        self.error(&stopped.to_string()).await;
         if critical { Err(stopped) } else { Ok(()) }
     }
 }

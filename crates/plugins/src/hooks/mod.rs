@@ -8,6 +8,7 @@
 //! Who calls a chain, and where its events go, is the runtime's business.
 
 mod chain;
+mod crew;
 mod points;
 mod scene;
 mod values;
@@ -15,6 +16,7 @@ mod values;
 use futures::future::BoxFuture;
 
 pub use chain::{Chain, Left, Stopped};
+pub use crew::Crew;
 pub use points::Points;
 pub use scene::{Emitted, Scene, Stage, State};
 pub use values::{Answer, AskedTool, Called, Cited, Ended, Prompt, Ran, Said, SaidBy};
@@ -56,6 +58,8 @@ pub trait Hook: Send + Sync + std::fmt::Debug + 'static {
     }
 
     /// Once, before the first use. The provider is that of the agent's model.
+    /// If it fails, a critical plugin stops every run of the agent and any other
+    /// one takes part in none.
     fn initialize<'a>(&'a self, _provider: &'a str) -> Step<'a> {
         done()
     }
@@ -91,11 +95,11 @@ pub trait Hook: Send + Sync + std::fmt::Debug + 'static {
     }
 
     /// Something failed: the model, a tool's hook, another plugin.
-    fn on_error(&self, _stage: &mut Stage<'_>, _error: &str) -> Result<(), HookError> {
-        Ok(())
+    fn on_error<'a>(&'a self, _stage: &'a mut Stage<'_>, _error: &'a str) -> Step<'a> {
+        done()
     }
 
-    /// The agent goes.
+    /// The agent goes, after it was initialized.
     fn destroy(&self) {}
 }
 

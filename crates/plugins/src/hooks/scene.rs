@@ -38,7 +38,16 @@ pub struct Stage<'a> {
     pub(super) emitted: &'a mut Vec<Emitted>,
 }
 
-impl Stage<'_> {
+impl<'a> Stage<'a> {
+    pub(crate) fn new(
+        scene: &'a Scene,
+        state: &'a mut State,
+        plugin: &'a str,
+        emitted: &'a mut Vec<Emitted>,
+    ) -> Self {
+        Self { scene, state, plugin, emitted }
+    }
+
     /// Tells everybody who watches the run. More than the limit is left out.
     pub fn emit(&mut self, name: &str, value: Value) {
         if self.emitted.len() < limits::PLUGIN_EVENTS {

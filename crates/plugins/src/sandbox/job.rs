@@ -101,7 +101,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    fn bounded(self) -> Self {
+    pub(super) fn bounded(self) -> Self {
         Self {
             time_ms: self.time_ms.min(limits::SANDBOX_TIME_MAX_MS),
             memory_bytes: self.memory_bytes.min(limits::SANDBOX_MEMORY_MAX_BYTES),

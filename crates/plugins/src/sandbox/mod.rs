@@ -27,6 +27,7 @@ mod job;
 mod keeper;
 mod pool;
 mod process;
+mod sitting;
 mod wire;
 pub mod worker;
 
@@ -34,6 +35,7 @@ pub use error::SandboxError;
 pub use host::Host;
 pub use job::{Answer, ConsoleLine, Job, Level, Limits};
 pub use pool::{Sandbox, Settings};
+pub use sitting::{Payload, Script, Sitting};
 
 /// The argument that makes a program a sandbox process.
 pub const WORKER: &str = "js-worker";

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use super::host::Host;
 use super::job::{Answer, Job};
 use super::keeper::{self, Wishes};
 use super::process::Process;
+use super::sitting::{Script, Sitting};
 use super::wire::{Order, Task};
 
 /// Most processes that a pool has unless it is told otherwise.
@@ -29,6 +30,8 @@ pub struct Settings {
     pub arguments: Vec<OsString>,
     /// How many processes there are at most.
     pub places: usize,
+    /// How many sittings keep their process between two calls.
+    pub sittings: usize,
     /// How many calls may wait for a free process.
     pub queue: usize,
     /// How long a process may be without work before it is stopped.
@@ -55,6 +58,7 @@ impl Settings {
             program: program.into(),
             arguments: Vec::new(),
             places: cores.clamp(2, PLACES_MAX),
+            sittings: 2 * cores.clamp(2, PLACES_MAX),
             queue: SANDBOX_QUEUE,
             idle: Duration::from_secs(60),
         }
@@ -77,6 +81,9 @@ pub(super) struct Pool {
     places: Semaphore,
     waiting: AtomicUsize,
     idle: Mutex<VecDeque<Process>>,
+    /// Sittings between two calls, the one that was called last behind the others.
+    parked: Mutex<VecDeque<(u64, Process)>>,
+    last_sitting: AtomicU64,
     wishes: Wishes,
 }
 
@@ -90,6 +97,8 @@ impl Sandbox {
             places: Semaphore::new(places),
             waiting: AtomicUsize::new(0),
             idle: Mutex::default(),
+            parked: Mutex::default(),
+            last_sitting: AtomicU64::new(0),
             wishes,
         });
         // Without the thread every wish fails with a clear text, and so does each call.
@@ -106,6 +115,12 @@ impl Sandbox {
     /// The same for code that may ask the gateway.
     pub async fn call_with(&self, job: Job, host: &dyn Host) -> Result<Answer, SandboxError> {
         self.run(job, Some(host)).await
+    }
+
+    /// Functions that share a runtime. Nothing starts before the first call.
+    pub fn sitting(&self, script: Script) -> Result<Sitting, SandboxError> {
+        let id = self.0.last_sitting.fetch_add(1, Ordering::Relaxed);
+        Sitting::new(self.0.clone(), id, script)
     }
 
     /// The ids of the processes that wait for work.
@@ -128,7 +143,7 @@ impl Sandbox {
 }
 
 impl Pool {
-    async fn place(&self) -> Result<SemaphorePermit<'_>, SandboxError> {
+    pub(super) async fn place(&self) -> Result<SemaphorePermit<'_>, SandboxError> {
         if let Ok(place) = self.places.try_acquire() {
             return Ok(place);
         }
@@ -138,7 +153,7 @@ impl Pool {
     }
 
     /// A process that stands ready: the one that has waited longest, or a new one.
-    async fn take(&self) -> Result<Process, SandboxError> {
+    pub(super) async fn take(&self) -> Result<Process, SandboxError> {
         while let Some(mut process) = self.pop() {
             // One that ended while it was idle is no fault of this call.
             if process.is_alive() && process.ready().await.is_ok() {
@@ -159,6 +174,42 @@ impl Pool {
     /// Stops the processes that have had no work for long.
     pub(super) fn dismiss_idle(&self) {
         self.idle().retain(|process| process.idle_since.elapsed() < self.settings.idle);
+        self.parked().retain(|(_, process)| process.idle_since.elapsed() < self.settings.idle);
+    }
+
+    /// The process of a sitting, if it still waits for the next call.
+    pub(super) fn resume(&self, sitting: u64) -> Option<Process> {
+        let mut parked = self.parked();
+        let at = parked.iter().position(|(id, _)| *id == sitting)?;
+        parked.remove(at).map(|(_, process)| process)
+    }
+
+    pub(super) fn keeps(&self, sitting: u64) -> bool {
+        self.parked().iter().any(|(id, _)| *id == sitting)
+    }
+
+    /// Keeps the process of a sitting for its next call. When too many wait, the
+    /// one that was called longest ago loses its runtime.
+    pub(super) fn park(&self, sitting: u64, mut process: Process) {
+        process.idle_since = std::time::Instant::now();
+        let mut parked = self.parked();
+        parked.push_back((sitting, process));
+        if parked.len() > self.settings.sittings {
+            parked.pop_front();
+        }
+    }
+
+    /// A sitting is over: its process is free for other work.
+    pub(super) fn leave(&self, sitting: u64) {
+        let Some(mut process) = self.resume(sitting) else { return };
+        process.sits = true;
+        if self.idle().len() < self.settings.places {
+            self.give_back(process);
+        }
+    }
+
+    fn parked(&self) -> MutexGuard<'_, VecDeque<(u64, Process)>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn pop(&self) -> Option<Process> {

@@ -17,7 +17,7 @@ use super::error::SandboxError;
 use super::host::Host;
 use super::job::{Answer, Limits};
 use super::pool::Settings;
-use super::wire::{self, Done, Order, Report};
+use super::wire::{self, Done, Order, Report, Scene};
 
 /// How much later than the code's own limit a process is killed. It covers the
 /// way of an answer that was ready in time.
@@ -35,6 +35,8 @@ pub(super) struct Process {
     output: BufReader<ChildStdout>,
     /// Since when it has nothing to do.
     pub(super) idle_since: Instant,
+    /// It is in the middle of a sitting that nobody goes on with.
+    pub(super) sits: bool,
 }
 
 impl Process {
@@ -51,7 +53,7 @@ impl Process {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the process has no pipes"));
         };
-        Ok(Self { child, input, output: BufReader::new(output), idle_since: Instant::now() })
+        Ok(Self { child, input, output: BufReader::new(output), idle_since: Instant::now(), sits: false })
     }
 
     pub(super) fn id(&self) -> Option<u32> {
@@ -65,6 +67,9 @@ impl Process {
     /// Waits until the process holds a fresh runtime.
     pub(super) async fn ready(&mut self) -> Result<(), SandboxError> {
         let unavailable = |why: String| SandboxError::Unavailable { why };
+        if std::mem::take(&mut self.sits) {
+            wire::send(&mut self.input, &Order::Leave).await.map_err(|e| unavailable(e.to_string()))?;
+        }
         match timeout(READY, wire::receive(&mut self.output, AROUND)).await {
             Ok(Ok(Report::Ready)) => Ok(()),
             Ok(Ok(other)) => Err(unavailable(format!("it said {other:?} instead of being ready"))),
@@ -97,6 +102,12 @@ impl Process {
                 (Err(SandboxError::Killed { limit_ms: limits.time_ms }), false)
             }
         }
+    }
+
+    /// Begins a sitting. Its calls come with [`Process::run`].
+    pub(super) async fn sit(&mut self, scene: &Scene) -> Result<(), SandboxError> {
+        let sent = wire::send(&mut self.input, &Order::Sit(scene.clone())).await;
+        sent.map_err(|error| SandboxError::Unavailable { why: error.to_string() })
     }
 
     async fn converse(

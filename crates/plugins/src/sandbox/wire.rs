@@ -18,6 +18,14 @@ pub(super) const HEAD: usize = 4;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
     Run(Task),
+    /// What follows are calls of these functions, in one runtime.
+    Sit(Scene),
+    Call {
+        function: String,
+        value: Box<RawValue>,
+    },
+    /// Nobody calls any more.
+    Leave,
     /// The answer to [`Report::Asked`].
     Told {
         id: u32,
@@ -36,6 +44,20 @@ pub(super) struct Task {
     pub(super) values: Box<RawValue>,
     pub(super) finite: bool,
     /// Whether somebody answers questions.
+    pub(super) host: bool,
+    pub(super) limits: Limits,
+}
+
+/// A script as it travels.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Scene {
+    /// Name, parameters and code of each function.
+    pub(super) functions: Vec<(String, Vec<String>, String)>,
+    /// The function that comes before all others in a fresh runtime.
+    pub(super) first: Option<String>,
+    /// Ours: the body of a function that gives the function that calls the others.
+    pub(super) driver: String,
+    pub(super) prelude: Option<String>,
     pub(super) host: bool,
     pub(super) limits: Limits,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use toolyard_protocol::manifest::HookName;
 
-use crate::hooks::{Answer, Called, Goes, Hook, HookError, Nature, Points, Prompt, Ran, Stage, Step};
+use crate::hooks::{Answer, Called, Goes, Hook, Nature, Points, Prompt, Ran, Stage, Step};
 
 pub(super) const ID: &str = "logging";
 
@@ -73,8 +73,8 @@ impl Hook for Logging {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn on_error(&self, stage: &mut Stage<'_>, error: &str) -> Result<(), HookError> {
+    fn on_error<'a>(&'a self, stage: &'a mut Stage<'_>, error: &'a str) -> Step<'a> {
         stage.log(&format!("error: {error}"));
-        Ok(())
+        Box::pin(std::future::ready(Ok(())))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolyard_plugins::hooks::{
-    Answer, Called, Chain, Emitted, Goes, Hook, HookError, Nature, Points, Prompt, Ran, Said, SaidBy, Scene,
+    Answer, Called, Chain, Crew, Emitted, Goes, Hook, HookError, Nature, Points, Prompt, Ran, Said, SaidBy, Scene,
     Stage, State, Step, Stopped,
 };
 use toolyard_protocol::manifest::HookName;
@@ -72,9 +72,17 @@ impl Hook for Marker {
         answer.text.push_str(self.id);
         step(self.at(stage, HookName::OnAgentResponse))
     }
-    fn on_error(&self, stage: &mut Stage<'_>, error: &str) -> Result<(), HookError> {
+    fn on_error<'a>(&'a self, stage: &'a mut Stage<'_>, error: &'a str) -> Step<'a> {
         self.diary.lock().unwrap().push(format!("{} hears: {error}", self.id));
-        self.at(stage, HookName::OnError)
+        step(self.at(stage, HookName::OnError))
+    }
+    fn initialize<'a>(&'a self, provider: &'a str) -> Step<'a> {
+        self.diary.lock().unwrap().push(format!("{} begins with {provider}", self.id));
+        let ill = self.fails_at == Some(HookName::Initialize);
+        step(if ill { Err(HookError(format!("{} is ill", self.id))) } else { Ok(()) })
+    }
+    fn destroy(&self) {
+        self.diary.lock().unwrap().push(format!("{} ends", self.id));
     }
 }
 
@@ -218,4 +226,38 @@ fn text_is_held_for_plugins_that_are_critical_and_rewrite() {
     let held = |nature| chain(vec![Marker { nature, ..Marker::new("a", &Arc::default()) }]).must_hold();
     assert!(held(nature(true, true)));
     assert!(!held(nature(true, false)) && !held(nature(false, true)));
+}
+
+fn crew(members: Vec<Marker>) -> Crew {
+    Crew::new(members.into_iter().map(|member| Arc::new(member) as Arc<dyn Hook>))
+}
+
+#[tokio::test]
+async fn u12_plugins_are_initialized_once_and_destroyed_with_their_agent() {
+    let diary: Arc<Mutex<Vec<String>>> = Arc::default();
+    let crew = crew(vec![Marker::new("a", &diary), Marker::new("b", &diary)]);
+    for _ in 0..2 {
+        assert_eq!(crew.ready("demo").await.unwrap().len(), 2);
+    }
+    assert_eq!(*diary.lock().unwrap(), ["a begins with demo", "b begins with demo"]);
+    drop(crew);
+    assert_eq!(diary.lock().unwrap()[2..], ["b ends", "a ends"]);
+}
+
+#[tokio::test]
+async fn u12_an_agent_that_never_runs_begins_and_ends_nothing() {
+    let diary: Arc<Mutex<Vec<String>>> = Arc::default();
+    drop(crew(vec![Marker::new("a", &diary)]));
+    assert!(diary.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn u12_a_plugin_that_cannot_begin_takes_no_part_or_stops_the_run() {
+    let diary: Arc<Mutex<Vec<String>>> = Arc::default();
+    let ill = || Marker { fails_at: Some(HookName::Initialize), ..Marker::new("a", &diary) };
+    let ready = crew(vec![ill(), Marker::new("b", &diary)]).ready("demo").await.unwrap();
+    assert_eq!(ready.iter().map(|hook| hook.id()).collect::<Vec<_>>(), ["b"]);
+    let critical = Marker { nature: Nature { critical: true, ..Nature::default() }, ..ill() };
+    let stopped = crew(vec![critical]).ready("demo").await.unwrap_err();
+    assert_eq!(stopped, Stopped { plugin: "a".to_owned(), error: HookError("a is ill".to_owned()) });
 }

@@ -25,25 +25,28 @@ const TOGETHER: &str = "run";
 impl Worker {
     /// The plugins, with what they remember of this run.
     pub(super) fn chain(&self) -> Chain {
-        let hooks = self.agent.as_ref().map(|agent| agent.hooks.clone()).unwrap_or_default();
+        let hooks = self.hooks.as_ref().map(|hooks| hooks.all.clone()).unwrap_or_default();
         let state = match self.run.plugin_state(TOGETHER) {
             Some(Value::Object(state)) => state.clone(),
             _ => State::new(),
         };
+        Chain::new(hooks, self.scene(), state)
+    }
+
+    pub(super) fn scene(&self) -> Scene {
         let created = self.run.created();
-        let scene = Scene {
+        Scene {
             run: self.id.clone(),
             client: self.works_for(),
             thread: created.and_then(|c| c.space.clone()),
             provider: self.vendor(),
             message: self.run.message().to_string(),
             step: self.run.step(),
-        };
-        Chain::new(hooks, scene, state)
+        }
     }
 
     /// The kind of provider that the run's model is of.
-    fn vendor(&self) -> String {
+    pub(super) fn vendor(&self) -> String {
         let Ok(agent) = &self.agent else { return String::new() };
         let first = self.candidates(agent).ok().and_then(|chain| chain.into_iter().next());
         first.map(|c| self.rt.registry.providers().vendor(&c.record.provider).to_owned()).unwrap_or_default()

@@ -65,6 +65,8 @@ pub(crate) struct Worker {
     missing: BTreeSet<String>,
     /// Plugins that gave none.
     withdrawn: plugins::Withdrawn,
+    /// The hooks of the step, once they are here.
+    hooks: Option<plugins::Hooks>,
     /// The ones that the log names, once they are here.
     tools: Option<Arc<LoadedTools>>,
     recovered: bool,
@@ -105,6 +107,7 @@ impl Worker {
             agent: Err("The agent is not loaded".to_owned()),
             missing: BTreeSet::new(),
             withdrawn: plugins::Withdrawn::default(),
+            hooks: None,
             tools: None,
             speaking: None,
             hands: Hands::default(),
@@ -132,6 +135,7 @@ impl Worker {
         loop {
             if self.run.is_finished() || self.run.is_parked() {
                 if self.park().await? {
+                    self.close_hooks().await;
                     return Ok(());
                 }
                 continue;
@@ -266,6 +270,9 @@ impl Worker {
     /// longer due.
     async fn align(&mut self) -> Result<(), Stop> {
         self.bring_tools().await?;
+        if !self.bring_hooks().await? {
+            return Ok(());
+        }
         self.pass_answers_on();
         let due = self.run.due();
         let ids: Vec<EffectId> = due.iter().map(Effect::id).collect();
@@ -315,7 +322,12 @@ impl Worker {
             }
             Heard::Failed { error, said } => {
                 self.speaking = None;
-                self.chain().error(&error.to_string());
+                let mut chain = self.chain();
+                chain.error(&error.to_string()).await;
+                let notes = self.notes(chain.leave());
+                if !notes.is_empty() {
+                    self.tell(Input::Noted(notes)).await?;
+                }
                 let detail = error.detail().unwrap_or_default().to_owned();
                 let (code, message) = (error.code(), error.to_string());
                 tracing::warn!(run = %self.id, code = code.as_str(), %message, "the model failed");

@@ -1,13 +1,18 @@
-//! The tools that installed plugins bring into a run. They are looked at
-//! before every step: what was revoked meanwhile is gone.
+//! The tools and hooks that plugins bring into a run. Installed ones are looked
+//! at before every step: what was revoked meanwhile is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::json;
 use toolyard_engine::{Input, Note};
+use toolyard_plugins::hooks::{Hook, HookError, Stopped};
+use toolyard_plugins::scripted::Scripted;
+use toolyard_plugins::shipped::SHIPPED;
+use toolyard_protocol::agent::PluginUse;
 use toolyard_protocol::event::PluginEmitted;
 use toolyard_protocol::tool::ToolSpec;
-use toolyard_tools::offer_plugins;
+use toolyard_tools::{PluginOffer, offer_plugins};
 
 use super::{Stop, Worker};
 use crate::agents::LoadedAgent;
@@ -26,20 +31,33 @@ impl Withdrawn {
     }
 }
 
+/// The hooks of the step at hand.
+#[derive(Debug, Default)]
+pub(super) struct Hooks {
+    /// In the agent's order.
+    pub(super) all: Arc<[Arc<dyn Hook>]>,
+    /// Those whose runtime ends with the step.
+    scripted: Vec<Arc<Scripted>>,
+}
+
 impl Worker {
-    /// The tools of the agent's plugins, as they are now.
-    pub(super) async fn bring_plugins(&mut self, agent: &LoadedAgent) -> Result<Vec<ToolSpec>, Stop> {
-        let uses = agent.config.plugins.as_deref().unwrap_or_default();
-        let (Some(plugins), false) = (self.rt.toolbox.plugins.clone(), uses.is_empty()) else {
-            return Ok(Vec::new());
-        };
-        let (tenant, uses) = (self.tenant.clone(), uses.to_vec());
-        let offer = self
-            .patiently(move |tx| {
-                let (tenant, uses, rules) = (tenant.clone(), uses.clone(), plugins.rules.clone());
-                Box::pin(async move { offer_plugins(tx, &tenant, &rules, &uses).await })
-            })
-            .await?;
+    /// The hooks that a run needs before its first step: it was taken over in
+    /// the middle of one, for instance. False if a plugin stopped the run.
+    pub(super) async fn bring_hooks(&mut self) -> Result<bool, Stop> {
+        let (None, Ok(agent)) = (&self.hooks, self.agent.clone()) else { return Ok(true) };
+        match self.offered_plugins(&agent).await? {
+            Some(_) => Ok(true),
+            None => Ok(false),
+        }
+    }
+
+    /// The tools of the agent's plugins, as they are now. Nothing if one of
+    /// them stopped the run.
+    pub(super) async fn bring_plugins(
+        &mut self,
+        agent: &LoadedAgent,
+    ) -> Result<Option<Vec<ToolSpec>>, Stop> {
+        let Some(offer) = self.offered_plugins(agent).await? else { return Ok(None) };
         let now = Withdrawn {
             plugins: offer.missing.iter().map(|one| one.plugin.to_string()).collect(),
             tools: offer
@@ -53,7 +71,7 @@ impl Worker {
             if self.withdrawn.plugins.contains(one.plugin.as_str()) {
                 continue;
             }
-            tracing::warn!(run = %self.id, plugin = %one.plugin, why = %one.why, "a plugin gives no tools");
+            tracing::warn!(run = %self.id, plugin = %one.plugin, why = %one.why, "a plugin takes no part");
             notes.push(Note::PluginEmitted(PluginEmitted {
                 plugin: one.plugin.to_string(),
                 name: "plugin.missing".to_owned(),
@@ -65,6 +83,66 @@ impl Worker {
         if !notes.is_empty() {
             self.tell(Input::Noted(notes)).await?;
         }
-        Ok(offer.tools)
+        Ok(Some(offer.tools))
+    }
+
+    /// Asks for the plugins and puts their hooks into place of the former
+    /// step's. Nothing if one of them stopped the run.
+    async fn offered_plugins(&mut self, agent: &LoadedAgent) -> Result<Option<PluginOffer>, Stop> {
+        let uses = agent.config.plugins.clone().unwrap_or_default();
+        let compiled = match agent.crew.ready(&self.vendor()).await {
+            Ok(hooks) => hooks,
+            Err(stopped) => return self.stopped(stopped).await.map(|()| None),
+        };
+        let installed = uses.iter().any(|one| !SHIPPED.contains(&one.id.as_str()));
+        let offer = match self.rt.toolbox.plugins.clone().filter(|_| installed) {
+            None => PluginOffer::default(),
+            Some(plugins) => {
+                let (tenant, wanted) = (self.tenant.clone(), uses.clone());
+                self.patiently(move |tx| {
+                    let (tenant, wanted, rules) = (tenant.clone(), wanted.clone(), plugins.rules.clone());
+                    Box::pin(async move { offer_plugins(tx, &tenant, &rules, &wanted).await })
+                })
+                .await?
+            }
+        };
+        if let Some(gone) = offer.missing.iter().find(|one| one.critical) {
+            let (plugin, error) = (gone.plugin.to_string(), HookError(gone.why.clone()));
+            return self.stopped(Stopped { plugin, error }).await.map(|()| None);
+        }
+        self.close_hooks().await;
+        self.hooks = Some(self.placed(&uses, compiled, &offer));
+        Ok(Some(offer))
+    }
+
+    /// One list of all hooks in the order of the configuration.
+    fn placed(&self, uses: &[PluginUse], compiled: Vec<Arc<dyn Hook>>, offer: &PluginOffer) -> Hooks {
+        let Some(plugins) = self.rt.toolbox.plugins.as_ref().filter(|_| !offer.bundles.is_empty()) else {
+            return Hooks { all: compiled.into(), scripted: Vec::new() };
+        };
+        let (mut all, mut scripted) = (Vec::with_capacity(uses.len()), Vec::new());
+        for one in uses {
+            if let Some(hook) = compiled.iter().find(|hook| hook.id() == one.id.as_str()) {
+                all.push(hook.clone());
+            }
+            let bundle = offer.bundles.iter().find(|bundle| *bundle.id() == one.id);
+            if let Some(bundle) = bundle.filter(|bundle| Scripted::has_hooks(bundle)) {
+                let options = one.options.clone().unwrap_or_default();
+                let hook = plugins.scripted(bundle.clone(), options, self.rt.toolbox.sandbox.as_ref());
+                let hook = Arc::new(hook);
+                scripted.push(hook.clone());
+                all.push(hook as Arc<dyn Hook>);
+            }
+        }
+        Hooks { all: all.into(), scripted }
+    }
+
+    /// The step is over for the code of bundles.
+    pub(super) async fn close_hooks(&mut self) {
+        let Some(hooks) = self.hooks.take().filter(|hooks| !hooks.scripted.is_empty()) else { return };
+        let scene = self.scene();
+        for hook in hooks.scripted {
+            hook.close(&scene).await;
+        }
     }
 }

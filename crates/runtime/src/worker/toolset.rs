@@ -57,17 +57,13 @@ impl Worker {
         let above = agent.search_above();
         let plugged = agent.config.plugins.as_ref().is_some_and(|plugins| !plugins.is_empty());
         if picks.is_none() && agent.config.mcp.is_none() && !plugged && agent.tools.set.0.len() <= above {
-            return Ok(true);
+            return self.bring_hooks().await;
         }
         let mut wanted = agent.tools.set.clone();
         // What the request brought stays with the run.
         let brought = self.tools().map(|tools| brought(&tools.set)).unwrap_or_default();
-        wanted.0.extend(
-            self.bring_plugins(agent)
-                .await?
-                .into_iter()
-                .filter(|t| agent.tools.set.find(t.name.as_str()).is_none()),
-        );
+        let Some(plugged) = self.bring_plugins(agent).await? else { return Ok(false) };
+        wanted.0.extend(plugged.into_iter().filter(|t| agent.tools.set.find(t.name.as_str()).is_none()));
         // Whoever shadows a gateway's tool reads what the model meant for it.
         let free = |tool: &ToolSpec, wanted: &Toolset| wanted.find(tool.name.as_str()).is_none();
         let (kept, gone): (Vec<ToolSpec>, Vec<ToolSpec>) =

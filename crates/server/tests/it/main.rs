@@ -46,6 +46,7 @@ mod orders;
 mod planned;
 mod plugin_cli;
 mod plugin_fetch;
+mod plugin_hooks;
 mod plugins;
 mod poison;
 mod progress;

@@ -1,6 +1,7 @@
 //! `fetch` in a plugin: a question to the gateway, which sends the request by
 //! the guarded door and to the hosts of the manifest alone, on every hop.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolyard_egress::{Door, EgressError, Header, Letter, Only, Patience, Verb};
 use toolyard_plugins::sandbox::Host;
-use toolyard_protocol::limits::{PLUGIN_FETCH_BYTES, PLUGIN_FETCHES};
+use toolyard_plugins::scripted::Means;
+use toolyard_protocol::limits::{PLUGIN_FETCH_BYTES, PLUGIN_FETCHES, TOOL_TIMEOUT_MS};
 use toolyard_protocol::manifest::FetchHost;
 
 /// The function that code sees.
@@ -25,6 +27,38 @@ pub(super) struct Fetch {
     total: Duration,
     sent: AtomicUsize,
     written: AtomicBool,
+}
+
+/// `fetch` for the hooks of a plugin: each call of a hook has requests of its own.
+pub(super) struct Fetches {
+    pub(super) door: Door,
+    pub(super) hosts: Vec<FetchHost>,
+}
+
+impl Means for Fetches {
+    fn prelude(&self) -> &'static str {
+        PRELUDE
+    }
+
+    fn host(&self) -> Arc<dyn Host> {
+        match Fetch::new(&self.door, &self.hosts, self.time_ms()) {
+            Ok(fetch) => Arc::new(fetch),
+            Err(why) => Arc::new(Nothing(why)),
+        }
+    }
+
+    fn time_ms(&self) -> u64 {
+        TOOL_TIMEOUT_MS
+    }
+}
+
+/// Answers every question with the same refusal.
+struct Nothing(String);
+
+impl Host for Nothing {
+    fn ask<'a>(&'a self, _: &'a str, _: Value) -> BoxFuture<'a, Result<Value, String>> {
+        Box::pin(std::future::ready(Err(self.0.clone())))
+    }
 }
 
 #[derive(Deserialize)]

@@ -14,6 +14,8 @@ use serde_json::Value;
 use toolyard_egress::Door;
 use toolyard_plugins::bundle::{Bundle, Candidate, Moment, Policy};
 use toolyard_plugins::sandbox::{Job, Limits, Sandbox, SandboxError};
+use toolyard_plugins::scripted::{Means, Scripted};
+use toolyard_plugins::shipped::SHIPPED;
 use toolyard_protocol::agent::PluginUse;
 use toolyard_protocol::agent::execution::{Execution, PluginCall};
 use toolyard_protocol::manifest::{FetchHost, PluginTool};
@@ -72,6 +74,8 @@ pub struct Plugins {
 #[derive(Debug, Clone, Default)]
 pub struct PluginOffer {
     pub tools: Vec<ToolSpec>,
+    /// The plugins that take part, in the agent's order.
+    pub bundles: Vec<Arc<Bundle>>,
     pub missing: Vec<MissingPlugin>,
 }
 
@@ -82,6 +86,8 @@ pub struct MissingPlugin {
     pub why: String,
     /// The tools that it would have, as far as that is known.
     pub tools: Vec<String>,
+    /// Its document says that no run goes on without it.
+    pub critical: bool,
 }
 
 /// Admits an installed plugin as it is stored, or says why not.
@@ -108,7 +114,8 @@ pub async fn admit_installed(
     Ok(admitted.and_then(|bundle| rules.check_fetch(&bundle).map(|()| bundle)))
 }
 
-/// The tools of an agent's plugins, as they are now.
+/// The tools and hooks of an agent's plugins, as they are now. Those that ship
+/// with the gateway are not looked for.
 pub async fn offer_plugins(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
@@ -116,10 +123,11 @@ pub async fn offer_plugins(
     uses: &[PluginUse],
 ) -> Result<PluginOffer, StoreError> {
     let mut offer = PluginOffer::default();
-    for one in uses {
+    for one in uses.iter().filter(|one| !SHIPPED.contains(&one.id.as_str())) {
         let found = find(tx, tenant, &one.id, rules).await?;
         let known = |row: &Installed| serde_json::from_value(row.tools.clone()).unwrap_or_default();
         let tools = found.as_ref().map(|(row, _)| known(row)).unwrap_or_default();
+        let critical = found.as_ref().is_some_and(|(row, _)| is_critical(row));
         let other =
             |bundle: &Bundle| one.version.as_ref().filter(|range| !range.has(bundle.version())).cloned();
         let why = match found {
@@ -131,13 +139,20 @@ pub async fn offer_plugins(
                 }
                 None => {
                     offer.tools.extend(specs(&bundle, &row));
+                    offer.bundles.push(Arc::new(bundle));
                     continue;
                 }
             },
         };
-        offer.missing.push(MissingPlugin { plugin: one.id.clone(), why, tools });
+        offer.missing.push(MissingPlugin { plugin: one.id.clone(), why, tools, critical });
     }
     Ok(offer)
+}
+
+/// Read from a document that may not be trusted: it can only ask for more care.
+fn is_critical(row: &Installed) -> bool {
+    let document: Result<Value, _> = serde_json::from_str(&row.document);
+    document.is_ok_and(|document| document.get("critical") == Some(&Value::Bool(true)))
 }
 
 async fn find(
@@ -152,6 +167,16 @@ async fn find(
 }
 
 impl Plugins {
+    /// The hooks of a bundle, for one step.
+    pub fn scripted(&self, bundle: Arc<Bundle>, options: Value, sandbox: Option<&Sandbox>) -> Scripted {
+        let fetches = !bundle.document().permissions.fetch.is_empty();
+        let means = fetches.then(|| {
+            let hosts = bundle.document().permissions.fetch.clone();
+            Arc::new(fetch::Fetches { door: self.door.clone(), hosts }) as Arc<dyn Means>
+        });
+        Scripted::new(bundle, options, sandbox.cloned(), means)
+    }
+
     /// Runs a tool's code in the sandbox.
     pub(crate) async fn call(
         &self,

@@ -78,8 +78,7 @@ pub(super) fn build<'js>(ctx: &Ctx<'js>, task: &Task) -> rquickjs::Result<(Funct
     let values = ctx.json_parse(task.values.get())?.into_array().ok_or(rquickjs::Error::Unknown)?;
     let mut given: Vec<Value<'js>> = values.iter().collect::<Result<_, _>>()?;
     if let Some(prelude) = &task.prelude {
-        let made: Object =
-            construct(ctx, "(function () {}).constructor", &[], prelude, "function")?.call(())?;
+        let made: Object = own(ctx, prelude)?.call(())?;
         for key in made.keys::<String>() {
             let key = key?;
             if !names.contains(&key) {
@@ -97,7 +96,12 @@ pub(super) fn build<'js>(ctx: &Ctx<'js>, task: &Task) -> rquickjs::Result<(Funct
     Ok((function, args))
 }
 
-fn statements<'js>(ctx: &Ctx<'js>, names: &[String], code: &str) -> rquickjs::Result<Function<'js>> {
+/// Our own code as a function without parameters.
+pub(super) fn own<'js>(ctx: &Ctx<'js>, code: &str) -> rquickjs::Result<Function<'js>> {
+    construct(ctx, "(function () {}).constructor", &[], code, "function")
+}
+
+pub(super) fn statements<'js>(ctx: &Ctx<'js>, names: &[String], code: &str) -> rquickjs::Result<Function<'js>> {
     construct(ctx, "(async function () {}).constructor", names, code, "async function")
 }
 

@@ -11,6 +11,7 @@ mod native;
 mod perform;
 mod pipe;
 mod room;
+mod sit;
 mod state;
 
 use std::io;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 pub use function::is_name;
 
 use super::error::SandboxError;
-use super::wire::{Done, Order, Report, Task};
+use super::wire::{Done, Order, Report, Scene, Task};
 use confine::Wear;
 use perform::Performance;
 use room::Room;
@@ -49,30 +50,53 @@ fn serve() -> io::Result<()> {
     loop {
         let room = Room::open().map_err(|error| io::Error::other(error.to_string()))?;
         pipe::send(&Report::Ready)?;
-        let Some(task) = next_task()? else { return Ok(()) };
-        let Performance { mut outcome, console, took } = perform::perform(&room, &task)?;
-        let limit_bytes = task.limits.memory_bytes;
-        if outcome.as_ref().is_err_and(|error| fault::is_speechless(error, wear.peak(), limit_bytes)) {
-            outcome = Err(SandboxError::Memory { limit_bytes });
-        }
-        let spoiled = outcome.as_ref().is_err_and(SandboxError::spoils);
-        let retires = spoiled || wear.is_worn();
-        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        pipe::send(&Report::Done(Done { outcome, console, took_us, retires }))?;
-        if retires {
-            // Without clearing up: the runtime may be in any state, and the kernel is quicker.
-            std::process::exit(0);
+        match next_work()? {
+            Some(Work::Task(task)) => {
+                let performance = perform::perform(&room, &task)?;
+                report(performance, &wear, task.limits.memory_bytes)?;
+            }
+            Some(Work::Scene(scene)) => {
+                if !sit::sit(&room, &scene, &wear)? {
+                    return Ok(());
+                }
+            }
+            None => return Ok(()),
         }
     }
 }
 
-/// The next job; nothing when the gateway is gone. Answers to questions of a
+/// Tells how a call ended. A process that has had enough ends here.
+fn report(performance: Performance, wear: &Wear, limit_bytes: usize) -> io::Result<()> {
+    let Performance { mut outcome, console, took } = performance;
+    if outcome.as_ref().is_err_and(|error| fault::is_speechless(error, wear.peak(), limit_bytes)) {
+        outcome = Err(SandboxError::Memory { limit_bytes });
+    }
+    let spoiled = outcome.as_ref().is_err_and(SandboxError::spoils);
+    let retires = spoiled || wear.is_worn();
+    let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    pipe::send(&Report::Done(Done { outcome, console, took_us, retires }))?;
+    if retires {
+        // Without clearing up: the runtime may be in any state, and the kernel is quicker.
+        std::process::exit(0);
+    }
+    Ok(())
+}
+
+/// What a fresh runtime is for.
+enum Work {
+    Task(Task),
+    Scene(Scene),
+}
+
+/// The next work; nothing when the gateway is gone. Answers to questions of a
 /// call that ended without waiting for them are passed over.
-fn next_task() -> io::Result<Option<Task>> {
+fn next_work() -> io::Result<Option<Work>> {
     loop {
         match pipe::receive()? {
-            Some(Order::Run(task)) => return Ok(Some(task)),
-            Some(Order::Told { .. }) => {}
+            Some(Order::Run(task)) => return Ok(Some(Work::Task(task))),
+            Some(Order::Sit(scene)) => return Ok(Some(Work::Scene(scene))),
+            Some(Order::Told { .. } | Order::Leave) => {}
+            Some(Order::Call { .. }) => return Err(io::Error::other("a call of nothing")),
             None => return Ok(None),
         }
     }

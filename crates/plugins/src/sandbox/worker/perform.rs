@@ -33,9 +33,8 @@ pub(super) fn perform(room: &Room, task: &Task) -> io::Result<Performance> {
 }
 
 fn act(ctx: &Ctx<'_>, room: &Room, task: &Task) -> io::Result<Result<Given, SandboxError>> {
-    let open = |ctx| room.doors.open.clone().restore(ctx)?.call::<_, ()>(());
     if task.host
-        && let Err(error) = open(ctx)
+        && let Err(error) = open(ctx, room)
     {
         return Ok(Err(explain(ctx, &room.state, error)));
     }
@@ -43,7 +42,25 @@ fn act(ctx: &Ctx<'_>, room: &Room, task: &Task) -> io::Result<Result<Given, Sand
         Ok(built) => built,
         Err(error) => return Ok(Err(syntax(explain(ctx, &room.state, error)))),
     };
-    let promise: Promise = match function.call_arg(args) {
+    let bounds = Bounds { finite: task.finite, result_bytes: task.limits.result_bytes };
+    finish(ctx, room, function.call_arg(args), bounds)
+}
+
+/// What a result must be.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) finite: bool,
+    pub(super) result_bytes: usize,
+}
+
+/// Waits for a promise and writes down what it gives.
+pub(super) fn finish<'js>(
+    ctx: &Ctx<'js>,
+    room: &Room,
+    promise: rquickjs::Result<Promise<'js>>,
+    bounds: Bounds,
+) -> io::Result<Result<Given, SandboxError>> {
+    let promise = match promise {
         Ok(promise) => promise,
         Err(error) => return Ok(Err(explain(ctx, &room.state, error))),
     };
@@ -52,11 +69,16 @@ fn act(ctx: &Ctx<'_>, room: &Room, task: &Task) -> io::Result<Result<Given, Sand
         Err(error) => return Ok(Err(error)),
     };
     let given = settled.map_err(|error| explain(ctx, &room.state, error));
-    Ok(given.and_then(|value| write_down(ctx, room, task, value)))
+    Ok(given.and_then(|value| write_down(ctx, room, bounds, value)))
+}
+
+/// Lets the code ask questions.
+pub(super) fn open(ctx: &Ctx<'_>, room: &Room) -> rquickjs::Result<()> {
+    room.doors.open.clone().restore(ctx)?.call::<_, ()>(())
 }
 
 /// Before the function exists, the only thing that can throw is its text.
-fn syntax(error: SandboxError) -> SandboxError {
+pub(super) fn syntax(error: SandboxError) -> SandboxError {
     match error {
         SandboxError::Threw { name, message } if name == "SyntaxError" => SandboxError::Syntax { message },
         other => other,
@@ -107,7 +129,9 @@ fn hear(ctx: &Ctx<'_>, room: &Room) -> io::Result<()> {
             run(ctx, room, |ctx| room.doors.told.clone().restore(ctx)?.call((id, good, text)));
             Ok(())
         }
-        Some(Order::Run(_)) => Err(io::Error::other("a second job while one runs")),
+        Some(Order::Run(_) | Order::Sit(_) | Order::Call { .. } | Order::Leave) => {
+            Err(io::Error::other("a second job while one runs"))
+        }
         // The gateway is gone.
         None => std::process::exit(0),
     }
@@ -131,10 +155,10 @@ fn run<'js>(ctx: &Ctx<'js>, room: &Room, call: impl FnOnce(&Ctx<'js>) -> rquickj
 fn write_down<'js>(
     ctx: &Ctx<'js>,
     room: &Room,
-    task: &Task,
+    bounds: Bounds,
     value: Value<'js>,
 ) -> Result<Given, SandboxError> {
-    let limit_bytes = task.limits.result_bytes;
+    let limit_bytes = bounds.result_bytes;
     let too_large = SandboxError::ResultTooLarge { limit_bytes };
     let explained = |error| match explain(ctx, &room.state, error) {
         // The result itself fitted; what did not is its JSON.
@@ -145,7 +169,7 @@ fn write_down<'js>(
     if let Some(lost) = lost(&value) {
         return Ok(Given { value: RawValue::NULL.to_owned(), lost: Some(lost) });
     }
-    let text = if task.finite {
+    let text = if bounds.finite {
         let check: Function = ctx.eval(FINITE).map_err(explained)?;
         ctx.json_stringify_replacer(value, check)
     } else {

@@ -30,6 +30,9 @@ impl State {
     pub(super) fn begin(&self, limits: Limits, host: bool) {
         self.limits.set(limits);
         self.host.set(host);
+        // What an earlier call of the same runtime wrote or asked is not this one's.
+        self.written.set(0);
+        self.open_asks.set(0);
         self.deadline.set(Some(Instant::now() + Duration::from_millis(limits.time_ms)));
     }
 
