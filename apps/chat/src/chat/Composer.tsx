@@ -117,7 +117,7 @@ export function Composer({ agents, agent, onAgent, models, model, onModel, busy,
             </select>
           )}
           <select aria-label="Model" value={model} onChange={(event) => onModel(event.target.value)}>
-            <option value="">The agent's model</option>
+            <option value="">Default model</option>
             {models
               .filter((row) => row.available)
               .map((row) => (

@@ -152,7 +152,8 @@ async fn spec_30_a_critical_bundle_stops_the_run_and_shows_nothing_before() {
     let failed = &named(&events, "run.failed")[0];
     assert_eq!(failed["error"]["code"], "plugin_failed", "{failed}");
     assert_eq!(failed["error"]["message"], "Stopped by plugin strict", "{failed}");
-    let told: String = events.iter().filter(|e| e.event.as_deref() != Some("run.created")).map(|e| e.data.clone()).collect();
+    let told: String =
+        events.iter().filter(|e| e.event.as_deref() != Some("run.created")).map(|e| e.data.clone()).collect();
     assert!(!told.contains("a bomb\"") && named(&events, "text-delta").is_empty(), "{told}");
     let events = stage.finish(&stage.say("say a flower").await).await;
     assert!(!named(&events, "run.completed").is_empty(), "{events:?}");
@@ -176,7 +177,10 @@ async fn u5_the_state_of_a_bundle_survives_a_kill_with_its_step() {
     let stage = Stage::new(&[counter], json!(["counter"])).await;
     let run = stage.say("call look {}").await;
     let path = format!("/api/waits?runId={run}");
-    eventually("the page is asked", async || !stage.gateway.get(&path).await["waits"].as_array().unwrap().is_empty()).await;
+    eventually("the page is asked", async || {
+        !stage.gateway.get(&path).await["waits"].as_array().unwrap().is_empty()
+    })
+    .await;
     let Stage { gateway, space } = stage;
     let stage = Stage { gateway: Gateway::start_with(gateway.kill(), &[]).await, space };
     let wait = stage.gateway.get(&path).await["waits"][0].clone();

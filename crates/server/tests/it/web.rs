@@ -126,7 +126,9 @@ async fn host_of(document: String) -> (String, tokio::task::JoinSet<()>) {
         loop {
             let (mut socket, _) = listener.accept().await.unwrap();
             let mut head = vec![0; 4096];
-            let _ = socket.read(&mut head).await;
+            if socket.read(&mut head).await.unwrap_or(0) == 0 {
+                continue;
+            }
             let length = document.len();
             let text = format!(
                 "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{document}"
