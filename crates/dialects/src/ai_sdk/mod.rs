@@ -9,6 +9,7 @@ mod calls;
 mod chunk;
 mod messages;
 mod request;
+mod sources;
 mod stream;
 mod telling;
 

@@ -8,6 +8,7 @@ mod a2a_clients;
 mod access;
 mod chat;
 mod chat_clients;
+mod citations;
 mod cli;
 mod compute;
 #[path = "../kill/database.rs"]
