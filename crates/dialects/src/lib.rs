@@ -8,6 +8,7 @@
 pub mod a2a;
 pub mod ag_ui;
 pub mod ai_sdk;
+mod citation;
 pub mod data_stream_v1;
 pub mod history;
 pub mod mcp;

@@ -20,6 +20,9 @@ pub struct Request {
     pub reasoning: Option<Reasoning>,
     /// Passed to the vendor as it is, by vendor name.
     pub provider_options: Option<Map<String, Value>>,
+    /// Tools that the vendor runs itself: a list by vendor name, passed on as
+    /// it is.
+    pub provider_tools: Map<String, Value>,
     /// The form that the reply must have.
     pub output: Option<OutputSchema>,
 }
@@ -34,6 +37,14 @@ pub struct OutputSchema {
 }
 
 impl Request {
+    /// Takes the tools that this vendor runs itself.
+    pub(crate) fn take_hosted(&mut self, vendor: &str) -> Vec<Value> {
+        match self.provider_tools.remove(vendor) {
+            Some(Value::Array(tools)) => tools,
+            Some(_) | None => Vec::new(),
+        }
+    }
+
     /// The model may call tools in this reply.
     pub fn tools_on(&self) -> bool {
         !self.tools.is_empty() && self.tool_choice != ToolChoice::None

@@ -86,6 +86,12 @@ pub const CALLS_PER_STEP: usize = 32;
 pub const PLUGIN_EVENTS: usize = 64;
 /// Signs in the name of an event of a plugin.
 pub const PLUGIN_EVENT_NAME: usize = 64;
+/// Spans of a trace that the plugins of one step record.
+pub const PLUGIN_SPANS: usize = 256;
+/// Pieces of traces that wait for the collector.
+pub const TRACE_QUEUE: usize = 1_024;
+/// Spans that are sent together.
+pub const TRACE_BATCH: usize = 512;
 /// Bytes of what plugins remember of one run, as JSON.
 pub const PLUGIN_STATE_BYTES: usize = 64 << 10;
 /// How long one hook of a plugin's script may take.
@@ -274,6 +280,8 @@ pub const PLUGIN_SIGNATURES: usize = 16;
 pub const PLUGIN_TEXT_CHARS: usize = 4_000;
 /// Plugins of one agent.
 pub const AGENT_PLUGINS: usize = 32;
+/// Tools of a vendor's own in an agent's configuration.
+pub const PROVIDER_TOOLS: usize = 16;
 /// Plugins that one tenant installs.
 pub const PLUGINS: usize = 200;
 /// Versions of one plugin that a tenant keeps.

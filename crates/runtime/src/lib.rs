@@ -30,6 +30,7 @@ mod starting;
 mod tally;
 mod task;
 mod tasks;
+mod traces;
 mod turn;
 mod worker;
 
@@ -46,6 +47,7 @@ pub use runtime::Runtime;
 pub use settings::{ClientToolRules, Settings};
 pub use task::{TASK_METADATA, TaskRead, TaskReader, changed_at};
 pub use tasks::Tasks;
+pub use traces::Collector;
 pub use turn::{Cut, Following, Item, Replied, Reply, Turn, Turned};
 // What callers of this crate also need, so that they know no deeper crate.
 pub use toolyard_engine::facts::Answer;

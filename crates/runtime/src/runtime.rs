@@ -45,6 +45,8 @@ pub struct Runtime {
     /// The connected programs.
     pub(crate) live: Live,
     pub(crate) tally: Tally,
+    /// Set once there is a collector.
+    pub(crate) traced: std::sync::OnceLock<crate::traces::Traced>,
     tasks: Tasks,
     /// The heartbeat beats until the last worker has ended.
     heart: Tasks,
@@ -107,6 +109,7 @@ impl Runtime {
             schemas: Schemas::new(),
             live: Live::default(),
             tally: Tally::default(),
+            traced: std::sync::OnceLock::new(),
             tasks: Tasks::default(),
             heart: Tasks::default(),
             active: Mutex::default(),

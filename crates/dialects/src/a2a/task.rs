@@ -5,7 +5,7 @@
 //! the same fold, so they cannot differ.
 
 use serde_json::{Map, Value, json};
-use toolyard_protocol::event::{Event, ModelReplied, RunFinished};
+use toolyard_protocol::event::{Event, ModelReplied, PluginEmitted, RunFinished};
 use toolyard_protocol::message::{self as words, text_of};
 use toolyard_protocol::run::{PauseReason, RunEnd};
 use toolyard_protocol::visible::visible_to;
@@ -14,6 +14,7 @@ use toolyard_protocol::{ErrorCode, MessageId, RunId, Timestamp, ToolName, Viewer
 
 use super::client_tools::{CLIENT_TOOLS, OpenCall};
 use super::model::{Artifact, Content, Message, Part, Role, State, Status, Task};
+use crate::citation;
 
 /// How a reader wants things written, beyond the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -184,8 +185,8 @@ impl TaskSoFar {
             | Event::MessageQueued(_)
             | Event::CancelRequested(_)
             | Event::HistoryCompacted(_)
-            | Event::PluginEmitted(_)
             | Event::PluginStateSaved(_) => Vec::new(),
+            Event::PluginEmitted(e) => self.cite(e),
         }
     }
 
@@ -286,6 +287,18 @@ impl TaskSoFar {
             None => self.replies.push((step, artifact)),
         }
         vec![Change::Artifact { step, replaced }]
+    }
+
+    /// Citations belong to the last reply: they are its metadata, under the
+    /// name of their event.
+    fn cite(&mut self, e: &PluginEmitted) -> Vec<Change> {
+        let Some((step, artifact)) = self.replies.last_mut() else { return Vec::new() };
+        if citation::of_event(e).is_none() {
+            return Vec::new();
+        }
+        let list = e.value.get("citations").cloned().unwrap_or_default();
+        artifact.metadata.get_or_insert_default().insert(e.name.clone(), list);
+        vec![Change::Artifact { step: *step, replaced: true }]
     }
 
     /// The text of a reply in one part, then what else it holds.
@@ -431,6 +444,7 @@ impl TaskSoFar {
             let mut message = self.message(format!("{}-reply", self.run), parts);
             // There is no task that could be asked for.
             message.task = None;
+            message.metadata = self.replies.iter().rev().find_map(|(_, artifact)| artifact.metadata.clone());
             message
         })
     }

@@ -105,6 +105,12 @@ pub enum Chunk<'a> {
         url: &'a str,
         title: Option<&'a str>,
     },
+    /// A source that has no address.
+    Document {
+        id: &'a str,
+        title: &'a str,
+        file: &'a str,
+    },
     File {
         url: &'a str,
         media_type: &'a str,

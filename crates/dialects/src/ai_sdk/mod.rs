@@ -10,6 +10,7 @@ mod chunk;
 mod messages;
 mod request;
 mod socket;
+mod sources;
 mod stream;
 mod telling;
 

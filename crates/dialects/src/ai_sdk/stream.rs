@@ -104,6 +104,9 @@ impl UiStream {
                 ("url", Some(json!(url))),
                 ("title", title.map(|title| json!(title))),
             ]),
+            Chunk::Document { id, title, file } => json!({
+                "type": "source-document", "sourceId": id, "mediaType": "text/plain", "title": title, "filename": file,
+            }),
             Chunk::File { url, media_type } => json!({ "type": "file", "url": url, "mediaType": media_type }),
             Chunk::Data { name, id, data, transient } => object([
                 ("type", Some(json!(format!("data-{name}")))),

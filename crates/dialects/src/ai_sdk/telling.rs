@@ -48,6 +48,8 @@ pub struct ChatTelling<V> {
     pub(super) calls: HashMap<CallId, Known>,
     /// Calls of the client that may run, unless they have ended.
     pub(super) waiting: Vec<CallId>,
+    /// Addresses of sources that were said.
+    pub(super) cited: HashSet<String>,
     /// `start` was said.
     started: bool,
     /// A step is open.
@@ -68,6 +70,7 @@ impl<V: Voice> ChatTelling<V> {
             speech: Speech::default(),
             calls: HashMap::new(),
             waiting: Vec::new(),
+            cited: HashSet::new(),
             started: false,
             step: false,
             reason: Finish::Stop,
@@ -149,6 +152,7 @@ impl<V: Voice> ChatTelling<V> {
             }
             Said::Input { call, text } => Chunk::Input { call, text },
             Said::Whole(Part::Source { id, url, title, .. }) => {
+                self.cited.insert(url.clone());
                 Chunk::Source { id, url, title: title.as_deref() }
             }
             Said::Whole(Part::File { media_type, url: Some(url), .. }) => Chunk::File { url, media_type },
@@ -216,11 +220,7 @@ impl<V: Voice> ChatTelling<V> {
                 let data = json!({ "waitId": answered.wait, "toolCallId": answered.call, "runId": answered.child, "decision": answered.outcome });
                 self.data("child-asked", answered.wait.as_str(), data, out);
             }
-            Event::PluginEmitted(told) => {
-                self.open_message(out);
-                let data = json!({ "plugin": told.plugin, "name": told.name, "value": told.value });
-                self.voice.say(&Chunk::Data { name: "plugin", id: None, data, transient: true }, out);
-            }
+            Event::PluginEmitted(told) => self.emitted(told, out),
             // The amended result is for the model.
             Event::ResultAmended(_)
             | Event::CancelRequested(_)

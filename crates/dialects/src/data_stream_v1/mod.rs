@@ -56,6 +56,8 @@ impl Voice for DataStream {
                 }
                 line('h', &source);
             }
+            // The protocol has sources with an address only: the data holds the others.
+            Chunk::Document { .. } => {}
             Chunk::File { url, media_type } => {
                 let data = url.split_once(";base64,").map_or(*url, |(_, data)| data);
                 line('k', &json!({ "mimeType": media_type, "data": data }));

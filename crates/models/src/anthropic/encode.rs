@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::options::Options;
 use super::thinking::{Thinking, takes_temperature, version};
-use super::{talk, tools};
+use super::{WIRE, talk, tools};
 use crate::clean::{Rules, clean, take_tools};
 use crate::names::Names;
 use crate::pairs::paired;
@@ -21,11 +21,12 @@ const MAX_TOKENS_OLD: u32 = 4096;
 pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
     let options = Options::take(&mut request);
+    let hosted: Vec<Value> = options.web_search.into_iter().chain(request.take_hosted(WIRE)).collect();
     let (offered, mut left_out) = take_tools(&mut request, Rules::Object);
     let (system, turns) = system_and_turns(request.system, paired(request.turns));
     let mut thinking = Thinking::of(&request.model, request.reasoning.as_ref());
     let tools::Offer { mut tools, choice } =
-        tools::offer(offered, options.web_search, &turns, &names, request.tool_choice, thinking.is_on());
+        tools::offer(offered, hosted, &turns, &names, request.tool_choice, thinking.is_on());
     let mut messages = talk::messages(turns, &names);
     if thinking.budget.is_some() && !may_think(&messages) {
         thinking = Thinking::default();

@@ -16,15 +16,15 @@ pub(super) struct Offer {
 
 pub(super) fn offer(
     offered: Vec<OfferedTool>,
-    search: Option<Value>,
+    hosted: Vec<Value>,
     turns: &[ChatTurn],
     names: &Names,
     choice: ToolChoice,
     thinking: bool,
 ) -> Offer {
-    let none_offered = offered.is_empty() && search.is_none();
+    let none_offered = offered.is_empty() && hosted.is_empty();
     let mut tools: Vec<Value> = offered.into_iter().map(|tool| describe(tool, names)).collect();
-    tools.extend(search);
+    tools.extend(hosted);
     if none_offered {
         // A history with calls needs their tools, even if none may be used.
         tools = past_tools(turns, names);

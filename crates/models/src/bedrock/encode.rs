@@ -22,10 +22,11 @@ pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
     let tools_on = request.tools_on();
     let (offered, mut left_out) = take_tools(&mut request, Rules::Object);
-    let tools: Vec<Value> = match tools_on {
+    let mut tools: Vec<Value> = match tools_on {
         true => offered.into_iter().map(|tool| spec(tool, &names)).collect(),
         false => Vec::new(),
     };
+    tools.extend(request.take_hosted(WIRE));
     let mut options = match request.provider_options.and_then(|mut all| all.remove(WIRE)) {
         Some(Value::Object(options)) => options,
         _ => Map::new(),

@@ -18,11 +18,13 @@ pub fn encode(mut request: Request) -> Encoded {
     let names = Names::lettered(&request);
     let version = Version::of(&request.model);
     let (tools, left_out) = take_tools(&mut request, Rules::Gemini);
+    let hosted = request.take_hosted("gemini");
     let mut options = match request.provider_options.and_then(|mut all| all.remove("gemini")) {
         Some(Value::Object(options)) => options,
         Some(_) | None => Map::new(),
     };
     let search = options.remove("google_search").and_then(google_search);
+    let mut offered: Vec<Value> = search.into_iter().chain(hosted).collect();
     let functions: Vec<Value> = tools.into_iter().map(|offered| function(offered, &names)).collect();
 
     let mut body = Map::new();
@@ -31,10 +33,9 @@ pub fn encode(mut request: Request) -> Encoded {
     if let Some(text) = request.system.filter(|text| !text.is_empty()) {
         put("systemInstruction", json!({ "parts": [{ "text": text }] }));
     }
-    if let Some(settings) = tool_config(&functions, search.is_some(), request.tool_choice, version) {
+    if let Some(settings) = tool_config(&functions, !offered.is_empty(), request.tool_choice, version) {
         put("toolConfig", settings);
     }
-    let mut offered: Vec<Value> = search.into_iter().collect();
     if !functions.is_empty() {
         offered.insert(0, json!({ "functionDeclarations": functions }));
     }

@@ -14,6 +14,7 @@ use crate::wire::Encoded;
 pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
     let (tools, left_out) = take_tools(&mut request, Rules::Object);
+    let hosted = request.take_hosted("openai");
     let mut body = Map::new();
     let role = system_role(request.reasoning.as_ref());
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
@@ -28,13 +29,14 @@ pub fn encode(mut request: Request) -> Encoded {
     body.insert("messages".to_owned(), Value::from(messages));
     body.insert("stream".to_owned(), Value::from(true));
     body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
-    if !tools.is_empty() {
+    if !tools.is_empty() || !hosted.is_empty() {
         let choice = match request.tool_choice {
             ToolChoice::Auto => "auto",
             ToolChoice::Required => "required",
             ToolChoice::None => "none",
         };
-        let tools: Vec<Value> = tools.into_iter().map(|offered| tool(offered, &names)).collect();
+        let tools: Vec<Value> =
+            tools.into_iter().map(|offered| tool(offered, &names)).chain(hosted).collect();
         body.insert("tools".to_owned(), Value::from(tools));
         if choice != "auto" {
             body.insert("tool_choice".to_owned(), Value::from(choice));

@@ -17,6 +17,7 @@ use crate::wire::Encoded;
 pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
     let (tools, left_out) = take_tools(&mut request, Rules::Object);
+    let hosted = request.take_hosted("openai");
     let Request {
         model,
         system,
@@ -27,6 +28,7 @@ pub fn encode(mut request: Request) -> Encoded {
         max_output_tokens,
         reasoning,
         provider_options,
+        provider_tools: _,
         output,
     } = request;
     let mut options = match provider_options.and_then(|mut all| all.remove("openai")) {
@@ -36,6 +38,7 @@ pub fn encode(mut request: Request) -> Encoded {
     let search = options.remove("web_search").and_then(web_search);
     let mut tools: Vec<Value> = tools.into_iter().map(|offered| tool(offered, &names)).collect();
     tools.extend(search);
+    tools.extend(hosted);
 
     let role = reasoning.as_ref().and_then(|r| r.system_message_mode.as_deref());
     let mut body = Map::new();

@@ -63,6 +63,7 @@ fn a_whole_conversation_is_encoded_in_order() {
             ..Reasoning::default()
         }),
         provider_options: None,
+        provider_tools: serde_json::Map::new(),
         output: None,
     };
     let function = json!({ "name": "read_screen", "arguments": "{\"q\":\"a\\\"b\"}" });
@@ -170,4 +171,28 @@ fn tools_that_are_off_are_offered_but_forbidden() {
     let body = encode(Request { tools, tool_choice: ToolChoice::None, ..asking("hi") });
     assert_eq!(body["tool_choice"], "none");
     assert_eq!(body["tools"][0]["function"]["name"], "t");
+}
+
+/// Row U1: tools that the vendor runs itself stand behind those of the agent,
+/// and no vendor hears of another's.
+#[test]
+fn u1_tools_of_the_vendor_reach_their_vendor_alone() {
+    let all = json!({
+        "openai": [{ "type": "web_search" }],
+        "anthropic": [{ "type": "web_search_20250305", "name": "web_search" }],
+        "gemini": [{ "googleSearch": {} }],
+        "bedrock": [{ "systemTool": { "name": "nova_grounding" } }],
+    });
+    let request = || Request { provider_tools: all.as_object().cloned().unwrap(), ..asking("hi") };
+    let bodies = [
+        ("openai", toolyard_models::openai::encode(request()).body),
+        ("openai", toolyard_models::responses::encode(request()).body),
+        ("anthropic", toolyard_models::anthropic::encode(request()).body),
+        ("gemini", toolyard_models::gemini::encode(request()).body),
+        ("bedrock", toolyard_models::bedrock::encode(request()).body["toolConfig"].take()),
+    ];
+    for (vendor, body) in bodies {
+        assert_eq!(body["tools"], all[vendor], "{vendor}");
+        assert_eq!(body.get("tool_choice"), None, "{vendor}");
+    }
 }

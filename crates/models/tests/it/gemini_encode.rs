@@ -58,6 +58,7 @@ fn l23_a_whole_request_is_encoded_in_order() {
         }, "openai": { "x": 1 } })
         .as_object()
         .cloned(),
+        provider_tools: serde_json::Map::new(),
         output: None,
     };
     let called = json!({ "functionCall": { "name": "read", "args": { "q": "a" } } });

@@ -46,6 +46,7 @@ fn l23_a_whole_request_is_encoded_in_order() {
             summary: Some("concise".into()),
             ..Reasoning::default()
         }),
+        provider_tools: serde_json::Map::new(),
         output: Some(OutputSchema {
             name: "an answer".into(),
             schema: json!({ "type": "object" }),

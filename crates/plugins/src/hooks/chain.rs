@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolyard_protocol::manifest::HookName;
 
-use super::{Answer, Called, Emitted, Goes, Hook, HookError, Nature, Prompt, Ran, Scene, Stage, State};
+use super::{Answer, Called, Emitted, Goes, Hook, HookError, Nature, Prompt, Ran, Scene, Span, Stage, State};
 
 /// The hooks of an agent in the order of its configuration, at work on one
 /// step of a run.
@@ -14,6 +14,7 @@ pub struct Chain {
     scene: Scene,
     state: State,
     emitted: Vec<Emitted>,
+    spans: Vec<Span>,
 }
 
 /// A critical hook failed: the run must not go on.
@@ -29,6 +30,8 @@ pub struct Stopped {
 pub struct Left {
     pub emitted: Vec<Emitted>,
     pub state: State,
+    /// For the operator's collector, not for the log.
+    pub spans: Vec<Span>,
 }
 
 /// Runs one method of every hook that takes part here, each fed with what the
@@ -40,8 +43,8 @@ macro_rules! each {
             let (plugin, kept) = ($hook.id(), $self.emitted.len());
             let (before, state) = ($value.clone(), $self.state.clone());
             let $new = &mut *$value;
-            let mut stage =
-                Stage { scene: &$self.scene, state: &mut $self.state, plugin, emitted: &mut $self.emitted };
+            let (scene, spans) = (&$self.scene, &mut $self.spans);
+            let mut stage = Stage::new(scene, &mut $self.state, plugin, &mut $self.emitted, spans);
             let $stage = &mut stage;
             let done: Result<(), HookError> = $call;
             if let Err(error) = done {
@@ -57,7 +60,7 @@ macro_rules! each {
 
 impl Chain {
     pub fn new(hooks: Arc<[Arc<dyn Hook>]>, scene: Scene, state: State) -> Self {
-        Self { hooks, scene, state, emitted: Vec::new() }
+        Self { hooks, scene, state, emitted: Vec::new(), spans: Vec::new() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -85,7 +88,7 @@ impl Chain {
 
     /// What is to be logged. Nothing is left twice.
     pub fn leave(self) -> Left {
-        Left { emitted: self.emitted, state: self.state }
+        Left { emitted: self.emitted, state: self.state, spans: self.spans }
     }
 
     pub async fn user_message(&mut self, prompt: &mut Prompt) -> Result<(), Stopped> {
@@ -134,12 +137,8 @@ impl Chain {
     pub async fn error(&mut self, error: &str) {
         let hooks = self.hooks.clone();
         for hook in hooks.iter().filter(|hook| hook.nature().points.has(HookName::OnError)) {
-            let mut stage = Stage {
-                scene: &self.scene,
-                state: &mut self.state,
-                plugin: hook.id(),
-                emitted: &mut self.emitted,
-            };
+            let (scene, spans) = (&self.scene, &mut self.spans);
+            let mut stage = Stage::new(scene, &mut self.state, hook.id(), &mut self.emitted, spans);
             if let Err(error) = hook.on_error(&mut stage, error).await {
                 tracing::error!(pluginId = hook.id(), run = %self.scene.run, %error, "Plugin error handler failed");
             }

@@ -11,6 +11,7 @@ mod chain;
 mod crew;
 mod points;
 mod scene;
+mod span;
 mod values;
 
 use futures::future::BoxFuture;
@@ -19,6 +20,7 @@ pub use chain::{Chain, Left, Stopped};
 pub use crew::Crew;
 pub use points::Points;
 pub use scene::{Emitted, Scene, Stage, State};
+pub use span::Span;
 pub use values::{Answer, AskedTool, Called, Cited, Ended, Prompt, Ran, Said, SaidBy};
 
 /// What a hook's step comes to.

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value};
 use toolyard_protocol::{EntityId, RunId, SpaceId, limits};
 
+use super::Span;
+
 /// What plugins of one run remember together. Fresh for the next run.
 pub type State = Map<String, Value>;
 
@@ -36,6 +38,7 @@ pub struct Stage<'a> {
     pub state: &'a mut State,
     pub(super) plugin: &'a str,
     pub(super) emitted: &'a mut Vec<Emitted>,
+    pub(super) spans: &'a mut Vec<Span>,
 }
 
 impl<'a> Stage<'a> {
@@ -44,8 +47,16 @@ impl<'a> Stage<'a> {
         state: &'a mut State,
         plugin: &'a str,
         emitted: &'a mut Vec<Emitted>,
+        spans: &'a mut Vec<Span>,
     ) -> Self {
-        Self { scene, state, plugin, emitted }
+        Self { scene, state, plugin, emitted, spans }
+    }
+
+    /// A piece of a trace, for the operator's collector. Nobody else sees it.
+    pub fn record(&mut self, span: Span) {
+        if self.spans.len() < limits::PLUGIN_SPANS {
+            self.spans.push(span);
+        }
     }
 
     /// Tells everybody who watches the run. More than the limit is left out.

@@ -90,9 +90,9 @@ impl Scripted {
         if !kept || !self.has(HookName::Destroy) {
             return;
         }
-        let (mut state, mut emitted) = (State::new(), Vec::new());
+        let (mut state, mut emitted, mut spans) = (State::new(), Vec::new(), Vec::new());
         let plugin = self.bundle.id().as_str();
-        let mut stage = Stage::new(scene, &mut state, plugin, &mut emitted);
+        let mut stage = Stage::new(scene, &mut state, plugin, &mut emitted, &mut spans);
         if let Err(error) = self.call(&mut stage, HookName::Destroy, Given::One(Value::Null)).await {
             tracing::warn!(plugin, run = %scene.run, %error, "a plugin's destroy failed");
         }

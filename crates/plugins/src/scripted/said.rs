@@ -78,7 +78,8 @@ pub(super) fn text(hook: &str, value: Value) -> Result<Option<String>, HookError
 }
 
 pub(super) fn read<T: DeserializeOwned>(hook: &str, value: Value) -> Result<T, HookError> {
-    serde_json::from_value(value).map_err(|error| HookError(format!("{hook} returned something else: {error}")))
+    serde_json::from_value(value)
+        .map_err(|error| HookError(format!("{hook} returned something else: {error}")))
 }
 
 pub(super) fn json(value: &impl Serialize) -> Result<Value, HookError> {

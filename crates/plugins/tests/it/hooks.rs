@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolyard_plugins::hooks::{
-    Answer, Called, Chain, Crew, Emitted, Goes, Hook, HookError, Nature, Points, Prompt, Ran, Said, SaidBy, Scene,
-    Stage, State, Step, Stopped,
+    Answer, Called, Chain, Crew, Emitted, Goes, Hook, HookError, Nature, Points, Prompt, Ran, Said, SaidBy,
+    Scene, Stage, State, Step, Stopped,
 };
 use toolyard_protocol::manifest::HookName;
 use toolyard_protocol::{CallId, RunId};

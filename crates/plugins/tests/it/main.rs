@@ -7,6 +7,7 @@ mod audit;
 mod bundles;
 mod code;
 mod hooks;
+mod injections;
 mod limits;
 mod people;
 mod pool;

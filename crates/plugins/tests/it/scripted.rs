@@ -80,8 +80,7 @@ async fn u3_code_knows_where_it_is() {
 #[tokio::test]
 async fn u5_the_state_passes_from_plugin_to_plugin() {
     let add = |name: &str| json!({ "onTextEnd": format!("context.state.set('seen', [...(context.state.get('seen') ?? []), '{name}'])") });
-    let mut chain =
-        World::new().chain(&[("a", add("a"), json!({})), ("b", add("b"), json!({}))]);
+    let mut chain = World::new().chain(&[("a", add("a"), json!({})), ("b", add("b"), json!({}))]);
     for _ in 0..2 {
         chain.text_end(&mut String::new()).await.unwrap();
     }
@@ -102,7 +101,10 @@ async fn u6_u8_u9_u10_every_point_takes_what_the_code_returns() {
         ..Prompt::default()
     };
     chain.user_message(&mut prompt).await.unwrap();
-    assert_eq!(prompt.messages[1], Said { role: SaidBy::User, content: "and be brief".to_owned(), index: None });
+    assert_eq!(
+        prompt.messages[1],
+        Said { role: SaidBy::User, content: "and be brief".to_owned(), index: None }
+    );
     let called = |name: &str| Called { id: CallId::mint(), name: name.to_owned(), args: json!({}) };
     let (mut skipped, mut changed, mut kept) = (called("rm"), called("ls"), called("cat"));
     assert_eq!(chain.before_tool_call(&mut skipped).await.unwrap().as_deref(), Some("all"));

@@ -201,3 +201,59 @@ fn every_plugin_that_ships_can_be_made_and_refuses_options_it_does_not_know() {
     }
     assert!(shipped::make("unknown", &Value::Null).is_none());
 }
+
+#[tokio::test]
+async fn u26_hits_of_a_tool_of_ones_own_are_cited_once_each() {
+    let hit = |id: &str, title: &str| json!({"key": id, "head": {"de": title}, "text": "Größe ".repeat(99)});
+    let ended = |name: &str, outcome, result: Value| Ended {
+        id: CallId::mint(),
+        name: name.to_owned(),
+        outcome,
+        result,
+    };
+    let answer = Answer {
+        text: "ok".to_owned(),
+        tool_results: vec![
+            ended(
+                "find",
+                OutcomeKind::Ok,
+                json!({"a": {"hits": [hit("d1", "Maße"), hit("d1", "Maße"), {"link": "https://e.example"}, {}, 7]}}),
+            ),
+            ended("find", OutcomeKind::Failed, json!({"a": {"hits": [hit("d2", "x")]}})),
+            ended("other", OutcomeKind::Ok, json!({"a": {"hits": [hit("d3", "x")]}})),
+        ],
+        ..Answer::default()
+    };
+    let options = json!({"tools": ["find"], "list": "/a/hits", "documentId": "/key", "url": "/link", "title": "/head/de", "snippet": "/text"});
+    let mut chain = chain(made("rag-citations", options), "demo");
+    chain.agent_response(&mut answer.clone()).await.unwrap();
+    let left = chain.leave();
+    assert_eq!(left.emitted[0].name, "rag-citation");
+    let list = left.emitted[0].value["citations"].as_array().unwrap();
+    assert_eq!(list.len(), 2);
+    assert_eq!((&list[0]["documentId"], &list[0]["title"]), (&json!("d1"), &json!("Maße")));
+    assert_eq!(list[0]["snippet"].as_str().unwrap().chars().count(), 300);
+    assert_eq!((&list[1]["number"], &list[1]["url"]), (&json!(2), &json!("https://e.example")));
+}
+
+#[tokio::test]
+async fn u26_a_turn_becomes_spans_and_the_next_one_a_trace_of_its_own() {
+    let mut chain = chain(made("tracing", json!({})), "demo");
+    for _ in 0..2 {
+        chain.user_message(&mut Prompt::default()).await.unwrap();
+        chain.error("the model hiccups").await;
+        let mut answer = Answer { text: "canary".to_owned(), cost: Some(1_500_000), ..Answer::default() };
+        chain.agent_response(&mut answer).await.unwrap();
+    }
+    let left = chain.leave();
+    assert_eq!(left.state, State::new(), "nothing is kept behind the end of a turn");
+    let names: Vec<&str> = left.spans.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(names, ["error", "chat demo", "invoke_agent", "error", "chat demo", "invoke_agent"]);
+    let root = &left.spans[2];
+    assert_eq!((root.parent.as_ref(), left.spans[1].parent.as_ref()), (None, Some(&root.id)));
+    assert_eq!(left.spans[0].error.as_deref(), Some("the model hiccups"));
+    assert!(root.attributes.contains(&("gen_ai.usage.cost".to_owned(), json!(1.5))), "{root:?}");
+    assert_ne!(root.trace, left.spans[5].trace);
+    assert!(root.start <= left.spans[1].start && left.spans[1].end <= root.end);
+    assert!(!format!("{:?}", left.spans).contains("canary"), "words are left out unless they are wanted");
+}

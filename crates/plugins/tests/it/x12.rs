@@ -152,7 +152,7 @@ fn x12_the_key_of_one_curator_is_worth_nothing_for_anothers_plugins() {
 
 #[test]
 fn x12_no_plugin_is_trusted_by_its_name() {
-    let names = ["alert", "citations", "builtin", "toolyard", "predictionmarket", "screenshot", "jsexecutor"];
+    let names = ["alert", "citation", "builtin", "toolyard", "predictionmarket", "screenshot", "jsexecutor"];
     for name in names {
         let unsigned = with(&time_plugin(), "id", json!(name));
         assert!(matches!(admit(&Keyring::empty(), &unsigned), Err(Refused::Unsigned { .. })), "{name}");

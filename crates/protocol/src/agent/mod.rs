@@ -49,9 +49,15 @@ pub struct AgentConfig {
     /// What MCP clients see of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<McpServing>,
-    /// Installed plugins whose tools the agent gets, in this order.
+    /// Plugins of the gateway and installed ones, in the order in which their
+    /// hooks are called. Missing means the citation plugin; `[]` means none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugins: Option<Vec<PluginUse>>,
+    /// Tools that the vendor runs itself, such as its web search: a list by
+    /// vendor name (`openai`, `anthropic`, `gemini`, `bedrock`), passed on as it is.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    #[ts(type = "{ [vendor in string]?: Array<object> }")]
+    pub provider_tools: serde_json::Map<String, Value>,
     #[serde(default)]
     pub permissions: PermissionSection,
     /// Tools that requests bring.

@@ -79,6 +79,7 @@ fn check(config: &AgentConfig) -> Result<(), BadConfig> {
     config.mcp.as_ref().map_or(Ok(()), super::mcp::check)?;
     config.mcp_server.as_ref().map_or(Ok(()), super::serving::check)?;
     super::plugin::check(config.plugins.as_deref().unwrap_or_default())?;
+    check_provider_tools(&config.provider_tools)?;
     let most = limits::RunLimits::default().run_steps;
     if !(1..=most).contains(&config.loop_.max_steps) {
         return Err(BadConfig::at("loop.maxSteps", format!("must be between 1 and {most}")));
@@ -224,4 +225,23 @@ fn input_schema(tool: &ToolConfig, execution: &Execution, path: &str) -> Result<
         | Execution::Mcp(_)
         | Execution::Plugin(_) => json!({"type": "object", "properties": {}}),
     })
+}
+
+/// What they mean is the vendor's business; that they are lists of objects is ours.
+fn check_provider_tools(tools: &serde_json::Map<String, Value>) -> Result<(), BadConfig> {
+    const VENDORS: [&str; 4] = ["openai", "anthropic", "gemini", "bedrock"];
+    let most = limits::PROVIDER_TOOLS;
+    for (vendor, list) in tools {
+        let at = format!("providerTools.{vendor}");
+        if !VENDORS.contains(&vendor.as_str()) {
+            return Err(BadConfig::at(at, format!("no such vendor; they are {}", VENDORS.join(", "))));
+        }
+        let Some(list) = list.as_array().filter(|list| list.iter().all(Value::is_object)) else {
+            return Err(BadConfig::at(at, "must be a list of objects"));
+        };
+        if list.len() > most {
+            return Err(BadConfig::at(at, format!("at most {most}")));
+        }
+    }
+    Ok(())
 }

@@ -336,3 +336,22 @@ fn g4_mcp_servers_are_read_and_checked_with_their_path() {
         assert!(refused.starts_with(text), "{refused}");
     }
 }
+
+#[test]
+fn u1_provider_tools_are_lists_by_vendor() {
+    let mut value = config(json!([]));
+    value["providerTools"] = json!({ "openai": [{ "type": "web_search" }] });
+    assert_eq!(parsed(&value).0.provider_tools["openai"][0]["type"], "web_search");
+    let many: Vec<Value> = vec![json!({}); 17];
+    for (tools, text) in [
+        (
+            json!({ "acme": [] }),
+            "providerTools.acme: no such vendor; they are openai, anthropic, gemini, bedrock",
+        ),
+        (json!({ "openai": {} }), "providerTools.openai: must be a list of objects"),
+        (json!({ "openai": ["web_search"] }), "providerTools.openai: must be a list of objects"),
+        (json!({ "openai": many }), "providerTools.openai: at most 16"),
+    ] {
+        assert_eq!(refusal("/providerTools", tools), text);
+    }
+}

@@ -54,7 +54,7 @@ impl Worker {
 
     /// A critical plugin stopped the run.
     pub(super) async fn stopped(&mut self, stopped: Stopped) -> Result<(), Stop> {
-        let text = format!("Stopped by plugin {}", stopped.plugin);
+        let text = sentence(&stopped);
         self.fail(ErrorCode::PluginFailed, &text, stopped.error.to_string()).await
     }
 
@@ -158,6 +158,7 @@ impl Worker {
 
     /// What a chain leaves for the log. A state that grew too large stays as it was.
     pub(super) fn notes(&self, left: Left) -> Vec<Note> {
+        self.rt.trace(left.spans);
         let mut notes: Vec<Note> = left
             .emitted
             .into_iter()
@@ -185,23 +186,30 @@ impl Worker {
         call: &CallId,
         outcome: ToolOutcome,
         untrusted: bool,
-    ) -> Result<Option<(ToolOutcome, bool, Vec<Note>)>, Stop> {
+    ) -> (ToolOutcome, bool, Vec<Note>) {
+        if let Some(doomed) = &self.doomed {
+            return (ToolOutcome::Failed(sentence(doomed)), untrusted, Vec::new());
+        }
         let mut chain = self.chain();
         if !chain.has(HookName::OnAfterToolCall) {
-            return Ok(Some((outcome, untrusted, Vec::new())));
+            return (outcome, untrusted, Vec::new());
         }
         let Some(mut ran) = self.ran(call, &outcome, untrusted) else {
-            return Ok(Some((outcome, untrusted, Vec::new())));
+            return (outcome, untrusted, Vec::new());
         };
         let before = ran.clone();
-        if let Err(stopped) = chain.after_tool_call(&mut ran).await {
-            self.stopped(stopped).await?;
-            return Ok(None);
-        }
+        let done = chain.after_tool_call(&mut ran).await;
         let notes = self.notes(chain.leave());
+        if let Err(stopped) = done {
+            // The call has ended, so it must not be made again; what it gave is
+            // shown to nobody, and the run ends where its next step would begin.
+            let failed = ToolOutcome::Failed(sentence(&stopped));
+            self.doomed = Some(stopped);
+            return (failed, untrusted, notes);
+        }
         let untrusted = ran.untrusted;
         let outcome = if ran == before { outcome } else { outcome_of(&outcome, ran) };
-        Ok(Some((outcome, untrusted, notes)))
+        (outcome, untrusted, notes)
     }
 
     /// Results that were logged as they came: the model reads what the plugins
@@ -273,6 +281,11 @@ impl Worker {
     }
 }
 
+/// What everybody may know of it.
+fn sentence(stopped: &Stopped) -> String {
+    format!("Stopped by plugin {}", stopped.plugin)
+}
+
 /// Lets the plugins see a call; names the one that skips it.
 async fn before_call(chain: &mut Chain, raw: &mut RawCall) -> Result<Option<String>, Stopped> {
     if !chain.has(HookName::OnBeforeToolCall) {
@@ -334,11 +347,18 @@ pub(super) async fn asked(chain: &mut Chain, request: &mut Request) -> Result<()
         messages,
         system_prompt: request.system.clone(),
         tools: tools.collect(),
-        provider_tools: Value::Null,
+        provider_tools: match request.provider_tools.is_empty() {
+            true => Value::Null,
+            false => Value::Object(request.provider_tools.clone()),
+        },
     };
     let before = prompt.clone();
     chain.user_message(&mut prompt).await?;
     request.system = prompt.system_prompt;
+    request.provider_tools = match prompt.provider_tools {
+        Value::Object(tools) => tools,
+        _ => serde_json::Map::new(),
+    };
     if prompt.tools != before.tools {
         request.tools.retain_mut(|tool| {
             let Some(kept) = prompt.tools.iter().find(|t| t.name == tool.name) else { return false };

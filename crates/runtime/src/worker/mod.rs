@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolyard_engine::{Effect, EffectId, Input, Run};
+use toolyard_plugins::hooks::Stopped;
 use toolyard_protocol::{CallId, ErrorCode, RunId, TenantId, Timestamp, limits};
 use toolyard_store::log::{self, Logged};
 use toolyard_store::{Commit, News, StoreError, Watch, runs};
@@ -67,6 +68,8 @@ pub(crate) struct Worker {
     withdrawn: plugins::Withdrawn,
     /// The hooks of the step, once they are here.
     hooks: Option<plugins::Hooks>,
+    /// A critical plugin stopped the run where it cannot end yet.
+    doomed: Option<Stopped>,
     /// The ones that the log names, once they are here.
     tools: Option<Arc<LoadedTools>>,
     recovered: bool,
@@ -108,6 +111,7 @@ impl Worker {
             missing: BTreeSet::new(),
             withdrawn: plugins::Withdrawn::default(),
             hooks: None,
+            doomed: None,
             tools: None,
             speaking: None,
             hands: Hands::default(),
@@ -270,9 +274,7 @@ impl Worker {
     /// longer due.
     async fn align(&mut self) -> Result<(), Stop> {
         self.bring_tools().await?;
-        if !self.bring_hooks().await? {
-            return Ok(());
-        }
+        self.bring_hooks().await?;
         self.pass_answers_on();
         let due = self.run.due();
         let ids: Vec<EffectId> = due.iter().map(Effect::id).collect();

@@ -42,22 +42,24 @@ pub(super) struct Hooks {
 
 impl Worker {
     /// The hooks that a run needs before its first step: it was taken over in
-    /// the middle of one, for instance. False if a plugin stopped the run.
-    pub(super) async fn bring_hooks(&mut self) -> Result<bool, Stop> {
-        let (None, Ok(agent)) = (&self.hooks, self.agent.clone()) else { return Ok(true) };
-        match self.offered_plugins(&agent).await? {
-            Some(_) => Ok(true),
-            None => Ok(false),
+    /// the middle of one, for instance.
+    pub(super) async fn bring_hooks(&mut self) -> Result<(), Stop> {
+        let (None, Ok(agent)) = (&self.hooks, self.agent.clone()) else { return Ok(()) };
+        if let Err(stopped) = self.offered_plugins(&agent).await? {
+            // It ends where its next step would begin; until then nothing passes.
+            self.hooks = Some(Hooks::default());
+            self.doomed = Some(stopped);
         }
+        Ok(())
     }
 
     /// The tools of the agent's plugins, as they are now. Nothing if one of
     /// them stopped the run.
-    pub(super) async fn bring_plugins(
-        &mut self,
-        agent: &LoadedAgent,
-    ) -> Result<Option<Vec<ToolSpec>>, Stop> {
-        let Some(offer) = self.offered_plugins(agent).await? else { return Ok(None) };
+    pub(super) async fn bring_plugins(&mut self, agent: &LoadedAgent) -> Result<Option<Vec<ToolSpec>>, Stop> {
+        let offer = match self.offered_plugins(agent).await? {
+            Ok(offer) => offer,
+            Err(stopped) => return self.stopped(stopped).await.map(|()| None),
+        };
         let now = Withdrawn {
             plugins: offer.missing.iter().map(|one| one.plugin.to_string()).collect(),
             tools: offer
@@ -87,12 +89,12 @@ impl Worker {
     }
 
     /// Asks for the plugins and puts their hooks into place of the former
-    /// step's. Nothing if one of them stopped the run.
-    async fn offered_plugins(&mut self, agent: &LoadedAgent) -> Result<Option<PluginOffer>, Stop> {
+    /// step's, unless one of them stops the run.
+    async fn offered_plugins(&mut self, agent: &LoadedAgent) -> Result<Result<PluginOffer, Stopped>, Stop> {
         let uses = agent.config.plugins.clone().unwrap_or_default();
         let compiled = match agent.crew.ready(&self.vendor()).await {
             Ok(hooks) => hooks,
-            Err(stopped) => return self.stopped(stopped).await.map(|()| None),
+            Err(stopped) => return Ok(Err(stopped)),
         };
         let installed = uses.iter().any(|one| !SHIPPED.contains(&one.id.as_str()));
         let offer = match self.rt.toolbox.plugins.clone().filter(|_| installed) {
@@ -108,11 +110,11 @@ impl Worker {
         };
         if let Some(gone) = offer.missing.iter().find(|one| one.critical) {
             let (plugin, error) = (gone.plugin.to_string(), HookError(gone.why.clone()));
-            return self.stopped(Stopped { plugin, error }).await.map(|()| None);
+            return Ok(Err(Stopped { plugin, error }));
         }
         self.close_hooks().await;
         self.hooks = Some(self.placed(&uses, compiled, &offer));
-        Ok(Some(offer))
+        Ok(Ok(offer))
     }
 
     /// One list of all hooks in the order of the configuration.

@@ -92,6 +92,7 @@ fn fitted(mut request: Request, record: &ModelRecord) -> Request {
     };
     if !record.tools {
         request.tools.clear();
+        request.provider_tools.clear();
     }
     if !record.reasoning {
         request.reasoning = None;
@@ -282,6 +283,9 @@ impl Worker {
     /// Calls the model for a step.
     pub(super) async fn speak(&mut self, effect: Effect) -> Result<(), Stop> {
         let Effect::CallModel { step, attempt, tools } = effect else { return Ok(()) };
+        if let Some(stopped) = self.doomed.take() {
+            return self.stopped(stopped).await;
+        }
         let agent = match self.agent.clone() {
             Ok(agent) => agent,
             Err(why) => {
@@ -409,11 +413,13 @@ fn frame(agent: &LoadedAgent, offered: Vec<OfferedTool>, tools: Tools) -> Reques
         max_output_tokens: config.model.max_output_tokens,
         reasoning: config.model.reasoning.clone(),
         provider_options: config.model.provider_options.clone(),
+        provider_tools: config.provider_tools.clone(),
         output: config.output.as_ref().map(output_schema),
         ..Request::default()
     };
     if tools == Tools::Off || request.tool_choice == ToolChoice::None {
         request.tools.clear();
+        request.provider_tools.clear();
     }
     request
 }

@@ -208,8 +208,7 @@ impl Worker {
             End::Outcome(outcome) => outcome,
             End::Asks(asking) => return self.ask(done.call, asking).await,
         };
-        let hooked = self.hooked_result(&done.call, outcome, done.untrusted).await?;
-        let Some((outcome, untrusted, notes)) = hooked else { return Ok(()) };
+        let (outcome, untrusted, notes) = self.hooked_result(&done.call, outcome, done.untrusted).await;
         let fitted = fit(outcome);
         let blob = fitted.blob_ref();
         let input = Input::ToolEnded { call: done.call, outcome: fitted.outcome, blob, untrusted, notes };

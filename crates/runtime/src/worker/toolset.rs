@@ -57,7 +57,7 @@ impl Worker {
         let above = agent.search_above();
         let plugged = agent.config.plugins.as_ref().is_some_and(|plugins| !plugins.is_empty());
         if picks.is_none() && agent.config.mcp.is_none() && !plugged && agent.tools.set.0.len() <= above {
-            return self.bring_hooks().await;
+            return Ok(true);
         }
         let mut wanted = agent.tools.set.clone();
         // What the request brought stays with the run.

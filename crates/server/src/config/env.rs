@@ -68,6 +68,8 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_KNOWLEDGE_EMBEDDING", &["knowledge", "embedding"], Form::Text),
     ("TOOLYARD_LOG_FORMAT", &["log", "format"], Form::Text),
     ("TOOLYARD_LOG_LEVEL", &["log", "level"], Form::Text),
+    ("TOOLYARD_TELEMETRY_OTLP_TRACES", &["telemetry", "otlp_traces"], Form::Text),
+    ("TOOLYARD_TELEMETRY_AUTHORIZATION", &["telemetry", "authorization"], Form::Text),
 ];
 
 /// Variables of this program that are no keys of the file.

@@ -54,6 +54,7 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) knowledge: KnowledgeSection,
     pub(crate) log: Log,
+    pub(crate) telemetry: Telemetry,
     /// Model providers by name.
     pub(crate) providers: BTreeMap<String, Provider>,
     /// Models that agents and requests may name, by id.
@@ -90,6 +91,7 @@ impl Default for Config {
             limits: Limits::default(),
             knowledge: KnowledgeSection::default(),
             log: Log::default(),
+            telemetry: Telemetry::default(),
             providers: BTreeMap::new(),
             models: BTreeMap::new(),
             mcp_servers: BTreeMap::new(),
@@ -367,6 +369,18 @@ impl Default for Log {
     fn default() -> Self {
         Self { format: LogFormat::Text, level: "info".to_owned() }
     }
+}
+
+/// Where the spans of the plugin `tracing` go.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Telemetry {
+    /// The address that takes OTLP in JSON, such as
+    /// `http://127.0.0.1:4318/v1/traces`. Missing means that none leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) otlp_traces: Option<String>,
+    /// The header `authorization` for it, such as `Basic …`.
+    pub(crate) authorization: Hidden,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -137,6 +137,9 @@ async fn assemble(
     toolbox.plugins = Some(Plugins { store: store.clone(), rules: plugins.clone(), door: guarded.clone() });
     let runtime = Runtime::start(store.clone(), registry, toolbox, settings).await?;
     runtime.deliver_parcels(delivery);
+    if let Some(collector) = outside::collector(&config, &door)? {
+        runtime.export_traces(collector);
+    }
     let jwt = JwtCheck::new(&config, made.jwt.expose(), &door).map_err(|e| ServeError::Door(e.causes()))?;
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
     let shutdown = CancellationToken::new();

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use secrecy::SecretString;
-use toolyard_egress::{Door, MailServer, MailTls, Mailer, Opened};
+use toolyard_egress::{Door, Header, MailServer, MailTls, Mailer, Opened, Target};
 use toolyard_mcp::{Doors, Host, Logins, Owner, Sharing};
 use toolyard_plugins::bundle::Policy;
 use toolyard_protocol::TenantId;
 use toolyard_protocol::manifest::FetchHost;
-use toolyard_runtime::{DatabaseTokens, Delivery, FetchRule, McpTools, PluginRules, Retry, Sealer, Secrets};
+use toolyard_runtime::{
+    Collector, DatabaseTokens, Delivery, FetchRule, McpTools, PluginRules, Retry, Sealer, Secrets,
+};
 use toolyard_schema::Schemas;
 use toolyard_store::Store;
 
@@ -43,6 +45,19 @@ fn mailer(host: &str, smtp: &Smtp) -> Result<Mailer, ServeError> {
         from: smtp.from.clone().unwrap_or_default(),
     };
     Mailer::new(&server).map_err(|e| ServeError::Mail(e.to_string()))
+}
+
+/// Who takes spans.
+pub(super) fn collector(config: &Config, door: &Door) -> Result<Option<Collector>, ServeError> {
+    let Some(address) = &config.telemetry.otlp_traces else { return Ok(None) };
+    let bad =
+        |e: toolyard_egress::EgressError| ServeError::Door(format!("telemetry.otlp_traces: {}", e.causes()));
+    let authorization = &config.telemetry.authorization;
+    let headers = match authorization.is_empty() {
+        true => Vec::new(),
+        false => vec![Header::secret("authorization", SecretString::from(authorization.expose()))],
+    };
+    Ok(Some(Collector { door: door.clone(), target: Target::parse(address).map_err(bad)?, headers }))
 }
 
 /// How users log in at MCP servers. What they get is kept closed in the database.

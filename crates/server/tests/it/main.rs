@@ -9,6 +9,7 @@ mod access;
 mod chat;
 mod chat_clients;
 mod chat_socket;
+mod citations;
 mod cli;
 mod compute;
 #[path = "../kill/database.rs"]

@@ -5,7 +5,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toolyard_protocol::sse::SseEvent;
 
-use crate::gateway::{Gateway, fine};
+use crate::far_side::FarSide;
+use crate::gateway::{Folder, Gateway, fine};
 use crate::plugins::install;
 use crate::yard::{data, eventually, join, new_space, new_user, read_all};
 
@@ -23,7 +24,10 @@ fn bundle(id: &str, more: Value) -> Value {
 
 impl Stage {
     async fn new(bundles: &[Value], plugins: Value) -> Self {
-        let gateway = Gateway::start().await;
+        Self::on(Gateway::start().await, bundles, plugins).await
+    }
+
+    async fn on(gateway: Gateway, bundles: &[Value], plugins: Value) -> Self {
         for document in bundles {
             let (status, body) = install(&gateway, document).await;
             assert_eq!(status, 200, "{body}");
@@ -164,6 +168,21 @@ async fn spec_30_a_critical_bundle_stops_the_run_and_shows_nothing_before() {
     assert_eq!(named(&events, "run.failed")[0]["error"]["code"], "plugin_failed", "{events:?}");
 }
 
+/// The call was made and is not made again; what it gave is shown to nobody.
+#[tokio::test]
+async fn spec_30_a_critical_bundle_that_refuses_a_result_ends_the_run_once() {
+    let strict = bundle(
+        "strict",
+        json!({"critical": true, "hooks": {"onAfterToolCall": "throw new Error('not this one')"}}),
+    );
+    let stage = Stage::new(&[strict], json!(["strict"])).await;
+    let events = stage.finish(&stage.say("call echo {\"q\": \"canary-result\"}").await).await;
+    assert_eq!(named(&events, "run.failed")[0]["error"]["message"], "Stopped by plugin strict", "{events:?}");
+    let errors = named(&events, "tool-error");
+    assert_eq!((errors.len(), &errors[0]["error"]), (1, &json!("Stopped by plugin strict")), "{events:?}");
+    assert!(named(&events, "tool-output-available").is_empty(), "{events:?}");
+}
+
 #[tokio::test]
 async fn u5_the_state_of_a_bundle_survives_a_kill_with_its_step() {
     let counter = bundle(
@@ -184,7 +203,7 @@ async fn u5_the_state_of_a_bundle_survives_a_kill_with_its_step() {
     let Stage { gateway, space } = stage;
     let stage = Stage { gateway: Gateway::start_with(gateway.kill(), &[]).await, space };
     let wait = stage.gateway.get(&path).await["waits"][0].clone();
-    let result = json!({"toolCallId": wait["toolCallId"], "output": "a garden"});
+    let result = json!({"toolCallId": wait["toolCallId"], "result": "a garden"});
     stage.gateway.post(&format!("/api/runs/{run}/tool-results"), result).await;
     let events = stage.finish(&run).await;
     assert_eq!(emitted(&events), [(json!("counter"), json!({"asked": 2, "results": 1}))]);
@@ -217,4 +236,43 @@ async fn u30_a_plugin_that_is_not_installed_is_told_and_the_run_goes_on() {
     let told = emitted(&events);
     assert_eq!(told[0], (json!("nobody"), json!({"plugin": "nobody"})));
     assert_eq!((told.len(), &told[1].0), (2, &json!("citations")), "{told:?}");
+}
+
+/// Row U26: a turn becomes spans at the operator's collector.
+#[tokio::test]
+async fn u26_the_spans_of_a_turn_reach_the_collector() {
+    let far = FarSide::start().await;
+    let address = format!("{}/v1/traces", far.url());
+    let env = [
+        ("TOOLYARD_TELEMETRY_OTLP_TRACES", address.as_str()),
+        ("TOOLYARD_TELEMETRY_AUTHORIZATION", "Basic cHVibGljOnNlY3JldA=="),
+    ];
+    let gateway = Gateway::start_with(Folder::new(), &env).await;
+    let stage = Stage::on(gateway, &[], json!([{"id": "tracing", "options": {"content": true}}])).await;
+    stage.finish(&stage.say("call echo {\"q\": \"grüße\"}").await).await;
+    let spans = || -> Vec<Value> {
+        let asked = far.asked();
+        let lists =
+            asked.iter().map(|asked| asked.json()["resourceSpans"][0]["scopeSpans"][0]["spans"].clone());
+        lists.flat_map(|list| list.as_array().cloned().unwrap()).collect()
+    };
+    let root = || spans().into_iter().find(|span| span["name"] == "invoke_agent");
+    eventually("the turn is told", async || root().is_some()).await;
+    let (root, spans) = (root().unwrap(), spans());
+    let names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["chat demo", "execute_tool echo", "chat demo", "invoke_agent"]);
+    for span in &spans[..3] {
+        assert_eq!((&span["traceId"], &span["parentSpanId"]), (&root["traceId"], &root["spanId"]), "{span}");
+    }
+    assert_eq!((root["traceId"].as_str().unwrap().len(), root["spanId"].as_str().unwrap().len()), (32, 16));
+    let attribute = |span: &Value, key: &str| {
+        let found = span["attributes"].as_array().unwrap().iter().find(|a| a["key"] == key);
+        found.map(|a| a["value"].clone()).unwrap_or_default()
+    };
+    assert_eq!(attribute(&root, "gen_ai.operation.name"), json!({"stringValue": "invoke_agent"}));
+    assert!(attribute(&root, "gen_ai.usage.output_tokens")["intValue"].is_string(), "{root}");
+    let arguments = attribute(&spans[1], "gen_ai.tool.call.arguments");
+    assert_eq!(arguments, json!({"stringValue": "{\"q\":\"grüße\"}"}));
+    assert_eq!(far.asked()[0].header("authorization"), Some("Basic cHVibGljOnNlY3JldA=="));
+    assert!(far.asked()[0].line.starts_with("POST /v1/traces"), "{}", far.asked()[0].line);
 }

@@ -31,8 +31,12 @@ export type AgentConfig = {
   mcp?: McpSection;
   /** What MCP clients see of the agent. */
   mcpServer?: McpServing;
-  /** Installed plugins whose tools the agent gets, in this order. */
+  /** Plugins of the gateway and installed ones, in the order in which their */
+  /** hooks are called. Missing means the citation plugin; `[]` means none. */
   plugins?: Array<PluginUse>;
+  /** Tools that the vendor runs itself, such as its web search: a list by */
+  /** vendor name (`openai`, `anthropic`, `gemini`, `bedrock`), passed on as it is. */
+  providerTools?: { [vendor in string]?: Array<object> };
   permissions?: PermissionSection;
   /** Tools that requests bring. */
   clientTools?: ClientToolsSection;

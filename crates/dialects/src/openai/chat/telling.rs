@@ -12,6 +12,7 @@ use toolyard_protocol::{RunId, ToolName, Viewer};
 
 use super::super::answer::{Answer, Answering, OpenCall, failure};
 use super::wire::{Choice, Chunk, ChunkChoice, Completion, Delta, Function, Message, ToolCall};
+use crate::citation;
 use crate::telling::{Said, Start};
 
 /// What a completion starts from.
@@ -39,6 +40,7 @@ pub struct Chat {
     /// Where the last whole step begins in it.
     last: usize,
     thoughts: String,
+    annotations: Vec<Value>,
     fresh: (String, String),
     calls: Vec<ToolCall>,
 }
@@ -52,6 +54,7 @@ impl Chat {
             text: String::new(),
             last: 0,
             thoughts: String::new(),
+            annotations: Vec::new(),
             fresh: Default::default(),
             calls: Vec::new(),
         }
@@ -115,6 +118,7 @@ impl Chat {
             content: Some(self.text.as_str()).filter(|text| said(text) || self.calls.is_empty()),
             refusal: None,
             reasoning_content: Some(self.thoughts.as_str()).filter(|text| said(text)),
+            annotations: &self.annotations,
             tool_calls: self.calls.clone(),
         };
         let whole = Completion {
@@ -153,14 +157,19 @@ impl Answering for Chat {
                 self.fresh.1.push_str(text);
                 self.chunk(Delta { reasoning_content: Some(text), ..Delta::default() }, out);
             }
+            Said::Whole(part) => {
+                let Some(source) = citation::annotation(part) else { return };
+                let annotation = json!({ "type": "url_citation", "url_citation": source });
+                self.annotations.push(annotation.clone());
+                self.chunk(Delta { annotations: vec![annotation], ..Delta::default() }, out);
+            }
             // Calls are shown when they may run.
             Said::TextStart { .. }
             | Said::TextEnd { .. }
             | Said::ReasoningStart { .. }
             | Said::ReasoningEnd { .. }
             | Said::InputStart { .. }
-            | Said::Input { .. }
-            | Said::Whole(_) => {}
+            | Said::Input { .. } => {}
         }
     }
 

@@ -36,6 +36,8 @@ pub(super) struct Delta<'a> {
     pub(super) reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) tool_calls: Vec<ToolCall>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) annotations: Vec<Value>,
 }
 
 /// A call that the client is to run.
@@ -85,6 +87,9 @@ pub(super) struct Message<'a> {
     pub(super) reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) tool_calls: Vec<ToolCall>,
+    /// The sources of what is said.
+    #[serde(skip_serializing_if = "<[Value]>::is_empty")]
+    pub(super) annotations: &'a [Value],
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]

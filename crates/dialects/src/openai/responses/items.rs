@@ -5,6 +5,7 @@ use toolyard_protocol::message::Part;
 
 use super::telling::Responses;
 use super::wire;
+use crate::citation;
 use crate::telling::Said;
 
 impl Responses {
@@ -91,16 +92,11 @@ impl Responses {
 
     /// A source belongs to the words before it.
     fn cite(&mut self, part: &Part) {
-        let Part::Source { id: _, url, title, start_index, end_index } = part else { return };
+        let Some(mut annotation) = citation::annotation(part) else { return };
+        annotation["type"] = json!("url_citation");
         let said = self.output.iter_mut().rev().find(|item| item["type"] == "message");
         if let Some(Value::Array(annotations)) = said.map(|item| &mut item["content"][0]["annotations"]) {
-            annotations.push(json!({
-                "type": "url_citation",
-                "url": url,
-                "title": title.as_deref().unwrap_or(url),
-                "start_index": start_index.unwrap_or(0),
-                "end_index": end_index.unwrap_or(0),
-            }));
+            annotations.push(annotation);
         }
     }
 }

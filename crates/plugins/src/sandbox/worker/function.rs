@@ -101,7 +101,11 @@ pub(super) fn own<'js>(ctx: &Ctx<'js>, code: &str) -> rquickjs::Result<Function<
     construct(ctx, "(function () {}).constructor", &[], code, "function")
 }
 
-pub(super) fn statements<'js>(ctx: &Ctx<'js>, names: &[String], code: &str) -> rquickjs::Result<Function<'js>> {
+pub(super) fn statements<'js>(
+    ctx: &Ctx<'js>,
+    names: &[String],
+    code: &str,
+) -> rquickjs::Result<Function<'js>> {
     construct(ctx, "(async function () {}).constructor", names, code, "async function")
 }
 

@@ -38,13 +38,21 @@ pub(super) fn sit(room: &Room, scene: &Scene, wear: &Wear) -> io::Result<bool> {
             }
             Some(Order::Leave) => return Ok(true),
             Some(Order::Told { .. }) => {}
-            Some(Order::Run(_) | Order::Sit(_)) => return Err(io::Error::other("a second job while one sits")),
+            Some(Order::Run(_) | Order::Sit(_)) => {
+                return Err(io::Error::other("a second job while one sits"));
+            }
             None => return Ok(false),
         }
     }
 }
 
-fn play(room: &Room, scene: &Scene, made: &mut Made, name: &str, value: &RawValue) -> io::Result<Performance> {
+fn play(
+    room: &Room,
+    scene: &Scene,
+    made: &mut Made,
+    name: &str,
+    value: &RawValue,
+) -> io::Result<Performance> {
     let started = Instant::now();
     room.runtime.set_memory_limit(scene.limits.memory_bytes);
     room.runtime.set_max_stack_size(scene.limits.stack_bytes);

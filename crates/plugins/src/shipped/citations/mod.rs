@@ -4,6 +4,7 @@
 
 mod extract;
 mod marks;
+pub mod rag;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
