@@ -154,7 +154,7 @@ async fn x10_a_plugin_is_read_from_an_address_through_the_guard_and_nothing_else
     let (status, body) = fetch(&gateway, &host).await;
     assert_eq!((status, &body["plugin"]["id"]), (200, &plugin["id"]), "{body}");
     let (status, body) = fetch(&gateway, &other).await;
-    assert_eq!((status, &body["error"]["code"]), (422, &json!("invalid_plugin")), "{body}");
+    assert_eq!((status, &body["error"]["code"]), (400, &json!("invalid_plugin")), "{body}");
     assert!(!body.to_string().contains("of the inside"));
     let strict = Gateway::start().await;
     let (status, body) = fetch(&strict, &host).await;
