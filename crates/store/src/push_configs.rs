@@ -92,14 +92,21 @@ pub(crate) async fn delete_all(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) 
     Ok(())
 }
 
-/// Writes a parcel for every address of a run: it stands at `seq` now.
-pub async fn announce(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId, seq: i64) -> Result<(), StoreError> {
+/// Writes a parcel for every address of a run, or for `only` one: it stands at
+/// `seq` now.
+pub async fn announce(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    seq: i64,
+    only: Option<&str>,
+) -> Result<(), StoreError> {
     let now = tx.now().await?;
     let name = format!("{run}:{seq}:push:");
     let payload = serde_json::json!({ "run": run, "seq": seq }).to_string();
     tx.exec(
-        "INSERT INTO outbox (tenant, id, kind, payload, attempts, due_at, created_at) SELECT p.tenant, $1 || p.id, 'a2a-push', $2, 0, $3, $3 FROM push_configs p WHERE p.tenant = $4 AND p.run = $5 ON CONFLICT (tenant, id) DO NOTHING",
-        args![&name, &payload, now, tenant.as_str(), run.as_str()],
+        "INSERT INTO outbox (tenant, id, kind, payload, attempts, due_at, created_at) SELECT p.tenant, $1 || p.id, 'a2a-push', $2, 0, $3, $3 FROM push_configs p WHERE p.tenant = $4 AND p.run = $5 AND (p.id = $6 OR $6 = '') ON CONFLICT (tenant, id) DO NOTHING",
+        args![&name, &payload, now, tenant.as_str(), run.as_str(), only.unwrap_or_default()],
     )
     .await?;
     Ok(())

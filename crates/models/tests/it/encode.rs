@@ -191,7 +191,9 @@ fn u1_tools_of_the_vendor_reach_their_vendor_alone() {
         ("gemini", toolyard_models::gemini::encode(request()).body),
         ("bedrock", toolyard_models::bedrock::encode(request()).body["toolConfig"].take()),
     ];
-    for (vendor, body) in bodies {
+    for (vendor, mut body) in bodies {
+        // The last tool carries the mark of the prompt cache, where there is one.
+        body["tools"][0].as_object_mut().unwrap().remove("cache_control");
         assert_eq!(body["tools"], all[vendor], "{vendor}");
         assert_eq!(body.get("tool_choice"), None, "{vendor}");
     }

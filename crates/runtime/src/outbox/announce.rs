@@ -43,7 +43,7 @@ pub(crate) async fn announce(
         _ => true,
     };
     if heard {
-        push_configs::announce(tx, of.tenant, of.run, seq).await?;
+        push_configs::announce(tx, of.tenant, of.run, seq, None).await?;
     }
     if !webhooks::any(tx, of.tenant).await? {
         return Ok(());

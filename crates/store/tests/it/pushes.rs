@@ -42,16 +42,18 @@ pub(crate) async fn a_task_tells_its_own_addresses_once_and_no_others(home: &Hom
     assert_eq!(urls(&tenant, &run).await, ["https://a.example", "https://e.example"]);
     assert_eq!(urls(&other, &another).await, [] as [String; 0]);
 
-    for _ in 0..2 {
-        tx!(home, write, [tenant, run], |tx| push_configs::announce(tx, &tenant, &run, 7).await);
+    for only in [Some("b"), None, None] {
+        tx!(home, write, [tenant, run], |tx| push_configs::announce(tx, &tenant, &run, 7, only).await);
     }
+    tx!(home, write, [tenant, run], |tx| push_configs::announce(tx, &tenant, &run, 8, Some("b")).await);
     let mut taken = tx!(home, write, [], |tx| {
         let later = tx.now().await?.plus_millis(3_600_000);
         outbox::take(tx, later, 10).await
     });
     taken.sort_by(|a, b| a.id.cmp(&b.id));
     let told: Vec<_> = taken.iter().map(|p| (p.tenant.clone(), p.id.clone(), p.kind.as_str())).collect();
-    let expected = ["a", "b"].map(|id| (tenant.clone(), format!("{run}:7:push:{id}"), PARCEL));
+    let expected =
+        ["7:push:a", "7:push:b", "8:push:b"].map(|id| (tenant.clone(), format!("{run}:{id}"), PARCEL));
     assert_eq!(told, expected);
 
     let delete = async |tenant: &TenantId, id: &'static str| {

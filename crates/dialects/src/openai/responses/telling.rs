@@ -148,7 +148,10 @@ impl Answering for Responses {
     fn amend(&mut self, text: &str) {
         let mut said = self.output.iter_mut().skip(self.last).filter(|item| item["type"] == "message");
         if let Some(first) = said.next() {
-            first["content"] = json!([wire::output_text(text)]);
+            // Its sources stay.
+            if let Some(words) = first["content"].get_mut(0) {
+                words["text"] = json!(text);
+            }
             for rest in said {
                 rest["content"] = json!([wire::output_text("")]);
             }

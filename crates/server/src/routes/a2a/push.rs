@@ -4,10 +4,12 @@ use axum::response::Response;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use toolyard_dialects::a2a::{self, Fault, PUSH_CONFIGS, PushConfig, Version};
+use toolyard_protocol::run::PauseReason;
 use toolyard_protocol::{KeyKind, RunId};
 use toolyard_runtime::Purpose;
 use toolyard_store::StoreError;
 use toolyard_store::push_configs::{self, PushConfig as Row};
+use toolyard_store::runs::{self, RunRow};
 
 use super::place::Place;
 use super::reply::Asked;
@@ -25,12 +27,28 @@ pub(super) async fn check(call: &Call, config: &PushConfig) -> Result<(), Fault>
     allowed.map(drop).map_err(|e| Fault::field("url", e.to_string()))
 }
 
+/// What an address hears of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Since {
+    /// All of a task that began with it: also what has come to pass already.
+    Start,
+    /// What comes after it was named.
+    Now,
+}
+
+/// Whether the run has come to something that addresses are told of.
+fn rests(run: &RunRow) -> bool {
+    let waits = |reason| !matches!(reason, PauseReason::Child | PauseReason::Timer);
+    run.status.is_final() || run.reason.is_some_and(waits)
+}
+
 /// Keeps an address of a task.
 pub(super) async fn keep(
     call: &Call,
     run: &RunId,
     mut config: PushConfig,
     version: Version,
+    since: Since,
 ) -> Result<PushConfig, Fault> {
     let id = config.id.get_or_insert_with(|| match version {
         // A task of 0.3 has one address, under its own name.
@@ -60,7 +78,14 @@ pub(super) async fn keep(
             }
             let created_at = tx.now().await?;
             let version = version.as_str().to_owned();
-            push_configs::put(tx, &tenant, &Row { run, id, url, version, owner, sealed, created_at }).await?;
+            let row = Row { run, id, url, version, owner, sealed, created_at };
+            push_configs::put(tx, &tenant, &row).await?;
+            if since == Since::Start
+                && let Some(stands) = runs::lock(tx, &tenant, &row.run).await?
+                && rests(&stands)
+            {
+                push_configs::announce(tx, &tenant, &row.run, stands.last_seq, Some(&row.id)).await?;
+            }
             Ok(true)
         })
     });
@@ -79,7 +104,7 @@ pub(super) async fn set(
 ) -> Result<Response, Fault> {
     tasks::find(&call, &place, &task).await?;
     check(&call, &config).await?;
-    let config = keep(&call, &task, config, asked.version).await?;
+    let config = keep(&call, &task, config, asked.version, Since::Now).await?;
     Ok(asked.answer(a2a::push_config(&task, &config, asked.version)))
 }
 

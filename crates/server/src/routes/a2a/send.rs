@@ -73,7 +73,7 @@ pub(super) async fn send(call: Call, place: Place, send: Send, asked: &Asked) ->
     }
     let Some(reached) = reached else { return Err(Fault::field("message.parts", "must say something")) };
     if let Some(config) = send.push.clone() {
-        push::keep(&call, &reached.row.id, config, asked.version).await?;
+        push::keep(&call, &reached.row.id, config, asked.version, push::Since::Start).await?;
     }
     let until = if send.offer.as_ref().is_some_and(|offer| offer.hold) { Until::End } else { Until::Pause };
     let form = if send.stream { Form::Stream(until) } else { Form::Whole };
