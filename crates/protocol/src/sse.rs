@@ -8,14 +8,6 @@ pub struct SseEvent {
     pub data: String,
 }
 
-impl SseEvent {
-    fn clear(&mut self) {
-        self.id = None;
-        self.event = None;
-        self.data.clear();
-    }
-}
-
 /// An event or line larger than allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is larger than {limit} bytes")]
@@ -29,6 +21,8 @@ pub struct TooLarge {
 pub struct SseSplitter {
     line: Vec<u8>,
     event: SseEvent,
+    /// Room for the name of the next event.
+    name: String,
     has_data: bool,
     /// The last byte was CR: a following LF belongs to it.
     after_cr: bool,
@@ -42,6 +36,7 @@ impl SseSplitter {
         Self {
             line: Vec::new(),
             event: SseEvent::default(),
+            name: String::new(),
             has_data: false,
             after_cr: false,
             first_line: true,
@@ -93,8 +88,14 @@ impl SseSplitter {
     }
 
     fn end_line(&mut self, bytes: &[u8], show: &mut impl FnMut(&mut SseEvent)) {
-        let text = String::from_utf8_lossy(bytes);
-        let mut line: &str = &text;
+        let mended;
+        let mut line = match std::str::from_utf8(bytes) {
+            Ok(line) => line,
+            Err(_) => {
+                mended = String::from_utf8_lossy(bytes);
+                &mended
+            }
+        };
         if std::mem::take(&mut self.first_line) {
             line = line.strip_prefix('\u{feff}').unwrap_or(line);
         }
@@ -102,7 +103,7 @@ impl SseSplitter {
             if std::mem::take(&mut self.has_data) {
                 show(&mut self.event);
             }
-            self.event.clear();
+            self.begin();
             return;
         }
         let (field, value) = match line.split_once(':') {
@@ -118,9 +119,23 @@ impl SseSplitter {
                 self.has_data = true;
                 self.event.data.push_str(value);
             }
-            "event" => self.event.event = Some(value.to_owned()),
+            "event" => {
+                let mut name = self.event.event.take().unwrap_or_else(|| std::mem::take(&mut self.name));
+                name.clear();
+                name.push_str(value);
+                self.event.event = Some(name);
+            }
             "id" => self.event.id = Some(value.to_owned()),
             _ => {}
+        }
+    }
+
+    /// Makes room for the next event; what the last one had is used again.
+    fn begin(&mut self) {
+        self.event.id = None;
+        self.event.data.clear();
+        if let Some(name) = self.event.event.take() {
+            self.name = name;
         }
     }
 }

@@ -19,7 +19,6 @@ use crate::wire::{Decode, EVENT_BYTES, Refusal, parse};
 #[derive(Debug)]
 pub struct Decoder {
     splitter: SseSplitter,
-    events: Vec<SseEvent>,
     /// Blocks that are not whole yet, by the vendor's number.
     open: BTreeMap<u64, Block>,
     calls: usize,
@@ -36,7 +35,6 @@ impl Default for Decoder {
     fn default() -> Self {
         Self {
             splitter: SseSplitter::new(EVENT_BYTES),
-            events: Vec::new(),
             open: BTreeMap::new(),
             calls: 0,
             unmarked: false,
@@ -67,11 +65,15 @@ impl Decode for Decoder {
     }
 
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        let mut events = std::mem::take(&mut self.events);
-        let split = self.splitter.push(bytes, &mut events);
+        let mut splitter = std::mem::replace(&mut self.splitter, SseSplitter::new(EVENT_BYTES));
+        let mut read = Ok(());
+        let split = splitter.each(bytes, |event| {
+            if read.is_ok() {
+                read = self.take_event(event, out);
+            }
+        });
+        self.splitter = splitter;
         // Events that came before one that is too large still count.
-        let read = events.drain(..).try_for_each(|event| self.take_event(&event, out));
-        self.events = events;
         read?;
         if self.done {
             return Ok(());
@@ -149,7 +151,7 @@ impl Decoder {
         match kind {
             "message_start" => {
                 if let Some(message) = event.message {
-                    self.begin(message, out);
+                    self.begin(*message, out);
                 }
             }
             "content_block_start" => self.open_block(index, event.content_block.unwrap_or_default(), out),

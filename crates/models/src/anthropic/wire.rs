@@ -11,7 +11,8 @@ pub(super) struct Event {
     #[serde(rename = "type")]
     pub kind: Option<String>,
     pub index: Option<u64>,
-    pub message: Option<Message>,
+    /// Large and rare: in a box, so that every event is small.
+    pub message: Option<Box<Message>>,
     pub content_block: Option<Value>,
     pub delta: Option<Delta>,
     pub usage: Option<Tokens>,

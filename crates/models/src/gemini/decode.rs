@@ -10,6 +10,7 @@ use super::wire::{Candidate, Piece};
 use super::{WIRE, fault};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
+use crate::lenient::filled;
 use crate::sse::{Listen, SseDecoder};
 use crate::wire::{Refusal, parse};
 
@@ -55,7 +56,7 @@ impl Listen for Listener {
         };
         // Servers that do not stream events give a list of them.
         if body.trim_start().starts_with('[') {
-            let pieces: Vec<Piece> = serde_json::from_str(body).map_err(unreadable)?;
+            let pieces: Vec<Piece<'_>> = serde_json::from_str(body).map_err(unreadable)?;
             return pieces.into_iter().try_for_each(|piece| self.take(piece, out));
         }
         let piece = serde_json::from_str(body).map_err(unreadable)?;
@@ -93,12 +94,12 @@ impl Listen for Listener {
 }
 
 impl Listener {
-    fn take(&mut self, piece: Piece, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+    fn take(&mut self, piece: Piece<'_>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         if let Some(error) = piece.error {
             return Err(fault::in_stream(&error));
         }
-        self.note("id", piece.response_id);
-        self.note("model", piece.model_version);
+        self.note("id", filled(&piece.response_id));
+        self.note("model", filled(&piece.model_version));
         if let Some(tokens) = piece.usage_metadata {
             // The vendor counts on with every event: the last one holds.
             self.usage = Some(tokens.usage());
@@ -129,7 +130,7 @@ impl Listener {
             let detail = Detail::new(format!("{reason}: {}", candidate.finish_message.unwrap_or_default()));
             return Err(ModelError::Overloaded { status: 502, retry_after: None, detail });
         }
-        self.note("finishMessage", candidate.finish_message);
+        self.note("finishMessage", candidate.finish_message.as_deref());
         self.finish = finish_reason(&reason).or(self.finish);
         Ok(())
     }
@@ -212,7 +213,7 @@ impl Listener {
     }
 
     /// Keeps a fact about the reply; every event repeats it.
-    fn note(&mut self, name: &str, value: Option<String>) {
+    fn note(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value
             && !self.facts.contains_key(name)
         {

@@ -6,15 +6,19 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolyard_protocol::run::Usage;
 
+use crate::lenient::Text;
+
 /// One event of a stream, or a whole reply.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Piece {
+pub(super) struct Piece<'a> {
     pub candidates: Option<Vec<Candidate>>,
     pub prompt_feedback: Option<PromptFeedback>,
     pub usage_metadata: Option<Tokens>,
-    pub model_version: Option<String>,
-    pub response_id: Option<String>,
+    #[serde(borrow)]
+    pub model_version: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub response_id: Option<Text<'a>>,
     /// Rare, and of any shape.
     pub error: Option<Value>,
 }

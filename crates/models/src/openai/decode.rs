@@ -121,7 +121,7 @@ impl Listener {
         if let Some(error) = choice.error {
             return Err(fault::in_stream(&error));
         }
-        if let Some(delta) = choice.delta.or(choice.message) {
+        if let Some(delta) = choice.delta.or(choice.message.map(|whole| *whole)) {
             self.take_delta(delta, out);
         }
         match filled(&choice.finish_reason) {

@@ -21,16 +21,16 @@ pub(super) struct Piece<'a> {
     pub model: Option<Text<'a>>,
     #[serde(borrow)]
     pub choices: Option<Vec<Choice<'a>>>,
-    pub usage: Option<Tokens>,
+    pub usage: Option<Box<Tokens>>,
     /// One vendor puts its counts and errors here.
-    pub x_groq: Option<Extra>,
+    pub x_groq: Option<Box<Extra>>,
     /// Rare, and of any shape.
     pub error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Extra {
-    pub usage: Option<Tokens>,
+    pub usage: Option<Box<Tokens>>,
     pub error: Option<Value>,
 }
 
@@ -40,8 +40,9 @@ pub(super) struct Choice<'a> {
     pub index: Option<i64>,
     #[serde(borrow)]
     pub delta: Option<Delta<'a>>,
+    /// Large and rare: in a box, so that every event is small.
     #[serde(borrow)]
-    pub message: Option<Delta<'a>>,
+    pub message: Option<Box<Delta<'a>>>,
     #[serde(borrow)]
     pub finish_reason: Option<Text<'a>>,
     pub error: Option<Value>,
