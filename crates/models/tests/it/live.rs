@@ -82,9 +82,19 @@ async fn anthropic_itself() {
 
 #[tokio::test]
 async fn gemini_itself() {
-    smoke(ProviderKind::Gemini, &["GEMINI_API_KEY", "GOOGLE_API_KEY"], "GEMINI", "gemini-2.5-flash-lite")
-        .await;
-    smoke_embed(ProviderKind::Gemini, &["GEMINI_API_KEY", "GOOGLE_API_KEY"], "gemini-embedding-001").await;
+    smoke(
+        ProviderKind::Gemini,
+        &["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
+        "GEMINI",
+        "gemini-2.5-flash-lite",
+    )
+    .await;
+    smoke_embed(
+        ProviderKind::Gemini,
+        &["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
+        "gemini-embedding-001",
+    )
+    .await;
 }
 
 #[tokio::test]
