@@ -33,6 +33,7 @@ use toolyard_store::{Commit, News, StoreError, Watch, runs};
 use crate::agents::{Found, LoadedAgent, LoadedTools};
 use crate::runtime::{Born, Runtime, Start};
 use history::Past;
+pub(crate) use scribe::step_parts;
 pub(crate) use search::SEARCH;
 use speaking::{Heard, Speaking};
 use tools::{FromHands, Hands};
