@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { localMcp } from "../mcp-server.ts";
+import { localMcp } from "../../../../packages/client/test/local-mcp.ts";
 import { Gateway, open, openBrowser, PATIENCE, ROOT, say } from "../yard.ts";
 
 let gateway: Gateway;
@@ -70,10 +70,10 @@ story("an agent is changed in its form, faults stand at their fields, and it is 
   await page.getByLabel("Ask before").selectOption("low");
   await page.getByRole("switch", { name: "Has the prebuilt tools" }).click();
   // What the schema cannot know the gateway says, at the field too.
-  await page.getByLabel("Model", { exact: true }).fill("nothing");
+  await page.getByLabel("Provider").fill("nobody");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("alert").getByText(/model/).first().waitFor();
-  await page.getByLabel("Model", { exact: true }).fill("demo");
+  await page.getByLabel("Provider").fill("demo");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("heading", { name: "night-watch", level: 1 }).waitFor();
   const { agent } = await gateway.ask<{ agent: { config: Record<string, unknown> } }>("GET", "/api/agents/night-watch");

@@ -34,6 +34,7 @@ export async function localMcp(): Promise<LocalMcp> {
     const inputSchema = { type: "object" as const, properties: { shelf: { type: "number" } }, required: ["shelf"] };
     server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [{ name: "count_bottles", description: "Counts the bottles of a shelf.", inputSchema }] }));
     server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
+      if (params.name !== "count_bottles") throw new Error(`There is no tool ${params.name}`);
       const shelf = Number(params.arguments?.["shelf"]);
       seen.calls.push(shelf);
       return { content: [{ type: "text", text: `${shelf * 12} bottles` }] };
