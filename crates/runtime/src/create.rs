@@ -19,7 +19,7 @@ use crate::agents::{Found, LoadedAgent, LoadedTools};
 use crate::command::{CreateRun, Fresh, Once};
 use crate::once;
 use crate::refused::Refused;
-use crate::runtime::{Born, Runtime, Start};
+use crate::runtime::{Runtime, Start, Tail};
 use crate::starting::Desk;
 
 /// What a new run is made of.
@@ -283,12 +283,12 @@ impl Runtime {
         let row = log::begin(tx, new, owner.as_ref(), &events).await?;
         let started = watch.is_some();
         if let Some(watch) = watch {
-            let log = Commit { epoch: row.epoch, after: 0, at: row.created_at, events };
+            let commit = Commit { epoch: row.epoch, after: 0, at: row.created_at, events };
             let start = Start {
                 tenant: new.tenant.clone(),
                 run: new.id.clone(),
                 epoch: row.epoch,
-                born: Some(Born { log, watch }),
+                tail: Some(Tail { commit, watch }),
                 recovered: false,
             };
             desk.starts.push(start);

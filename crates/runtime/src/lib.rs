@@ -19,6 +19,7 @@ mod knowledge;
 mod live;
 pub mod once;
 mod outbox;
+mod parked;
 mod plans;
 mod post;
 mod refused;
