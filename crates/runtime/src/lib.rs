@@ -23,6 +23,7 @@ mod parked;
 mod plans;
 mod post;
 mod refused;
+mod replay;
 mod runtime;
 mod scheduler;
 mod settings;
@@ -44,6 +45,7 @@ pub use facts::{AnswerIn, Caller, ProgressIn, Progressed, Remember, ResultIn, Su
 pub use live::{Answering, Connected, LiveNews, OfferedCall};
 pub use outbox::{Delivery, NOTICE_HEADER, Retry};
 pub use refused::{Refused, store_error};
+pub use replay::ReplayRun;
 pub use runtime::Runtime;
 pub use settings::{ClientToolRules, Settings};
 pub use task::{TASK_METADATA, TaskRead, TaskReader, changed_at};

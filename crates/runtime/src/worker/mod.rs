@@ -34,6 +34,7 @@ use crate::agents::{Found, LoadedAgent, LoadedTools};
 use crate::parked::Parked;
 use crate::runtime::{Runtime, Start, Tail};
 use history::Past;
+pub(crate) use scribe::step_parts;
 pub(crate) use search::SEARCH;
 use speaking::{Heard, Speaking};
 use tools::{FromHands, Hands};
