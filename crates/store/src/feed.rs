@@ -143,8 +143,7 @@ impl Hub {
     fn forget_replied(&mut self, news: &Touched) {
         let Some(run) = &news.run else { return };
         let over = |known: &Streamed| {
-            news.replied.is_some_and(|step| known.step.step <= step)
-                || news.restarted && known.from.is_some()
+            news.replied.is_some_and(|step| known.step.step <= step) || news.restarted && known.from.is_some()
         };
         if self.so_far.get(run).is_some_and(over) {
             self.so_far.remove(run);

@@ -184,8 +184,8 @@ mod tests {
             piece(3, Piece::TextDelta { part: 0, text: "Hél\n".into() }),
             piece(4, Piece::TextEnd { part: 0 }),
         ];
-        let Some((from, Word::Pieces(heard))) = read("me", &pieces("you", &deltas).unwrap())
-            .map(|(f, w)| (f.to_owned(), w))
+        let Some((from, Word::Pieces(heard))) =
+            read("me", &pieces("you", &deltas).unwrap()).map(|(f, w)| (f.to_owned(), w))
         else {
             panic!("not read");
         };
