@@ -4,6 +4,7 @@
 
 Each story becomes one file per vendor. `meaning.json` says what must be read
 from it: that comes from the story and not from any decoder of ours.
+`refusals.json` has what the vendor answers instead of a stream.
 """
 
 import dataclasses
@@ -22,6 +23,11 @@ from stories import STORIES
 VENDORS = (of_chat, of_responses, of_anthropic, of_gemini, of_bedrock)
 
 
+def _write_json(file: Path, value: dict):
+    text = json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True)
+    file.write_text(text + "\n")
+
+
 def write(folder: Path):
     for vendor in VENDORS:
         room = folder / vendor.FOLDER
@@ -30,8 +36,11 @@ def write(folder: Path):
         for story in STORIES:
             (room / f"{story.name}.{vendor.SUFFIX}").write_bytes(b"".join(vendor.render(story)))
             meanings[story.name] = dataclasses.asdict(vendor.expect(story))
-        text = json.dumps(meanings, ensure_ascii=False, indent=1, sort_keys=True)
-        (room / "meaning.json").write_text(text + "\n")
+        _write_json(room / "meaning.json", meanings)
+        refusals = {}
+        for refused in vendor.refusals():
+            refusals |= refused.as_json()
+        _write_json(room / "refusals.json", refusals)
     (folder / "bedrock" / "signatures.json").write_text(signatures.write())
 
 

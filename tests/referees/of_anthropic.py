@@ -4,7 +4,7 @@ from anthropic import types as t
 from anthropic.types import ErrorResponse
 
 from sse import event
-from stories import Call, Cited, Said, Story, Thought, meaning
+from stories import Call, Cited, Refused, Said, Story, Thought, meaning
 
 FOLDER, SUFFIX = "anthropic", "sse"
 FINISH = {"stop": "end_turn", "tool-calls": "tool_use", "length": "max_tokens", "content-filter": "refusal"}
@@ -86,3 +86,26 @@ def render(story: Story):
 
 def expect(story: Story):
     return meaning(story, spans=False)
+
+
+def refusals():
+    """The vendor has a type for each of its errors. The status is of its
+    documentation."""
+    for name, status, kind, message, meaning in (
+        ("key", 401, "authentication_error", "invalid x-api-key", "key"),
+        ("permission", 403, "permission_error", "Your key may not use this", "key"),
+        ("model", 404, "not_found_error", "model: claude-none", "model"),
+        ("quota", 402, "billing_error", "Your credit balance is too low", "quota"),
+        ("limit", 429, "rate_limit_error", "Number of request tokens has exceeded", "rate"),
+        ("length", 400, "invalid_request_error", "prompt is too long: 213462 tokens > 200000 maximum", "length"),
+        ("filter", 400, "invalid_request_error", "Output blocked by content filtering policy", "filter"),
+        ("request", 400, "invalid_request_error", "max_tokens: Field required", "request"),
+        ("late", 504, "timeout_error", "Request timed out", "overloaded"),
+        ("broken", 500, "api_error", "Internal server error", "overloaded"),
+        ("busy", 529, "overloaded_error", "Overloaded", "overloaded"),
+    ):
+        body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
+        typed = ErrorResponse.model_validate(body)
+        if typed.error.type != kind or type(typed.error).__name__ == "BaseModel":
+            raise ValueError(f"the vendor has no error {kind}")
+        yield Refused(name, status, typed.model_dump(mode="json", exclude_unset=True), meaning)

@@ -4,7 +4,7 @@ import json
 
 from frames import frame
 from shapes import check, model
-from stories import Call, Cited, Said, Story, Thought, meaning
+from stories import Call, Cited, Refused, Said, Story, Thought, meaning
 
 FOLDER, SUFFIX = "bedrock", "bin"
 FINISH = {
@@ -75,3 +75,27 @@ def render(story: Story):
 
 def expect(story: Story):
     return meaning(story, spans=False)
+
+
+def refusals():
+    """The service model names each error of the operation and its status."""
+    errors = {shape.name: shape for shape in model().operation_model("ConverseStream").error_shapes}
+    for name, kind, message, meaning in (
+        ("key", "AccessDeniedException", "You don't have access to the model", "key"),
+        ("model", "ResourceNotFoundException", "The model was not found", "model"),
+        ("limit", "ThrottlingException", "Too many requests", "rate"),
+        ("late", "ModelTimeoutException", "The model took too long", "overloaded"),
+        ("starting", "ModelNotReadyException", "The model is not ready", "overloaded"),
+        ("failed", "ModelErrorException", "The model failed", "overloaded"),
+        ("broken", "InternalServerException", "It broke", "overloaded"),
+        ("busy", "ServiceUnavailableException", "Try later", "overloaded"),
+        ("length", "ValidationException", "Input is too long for requested model.", "length"),
+        ("filter", "ValidationException", "This request has been blocked by our content filters.", "filter"),
+        ("request", "ValidationException", "Malformed input request", "request"),
+    ):
+        body = {"message": message}
+        complaints = check(errors[kind], body)
+        if complaints:
+            raise ValueError(f"{kind}: {complaints}")
+        status = errors[kind].metadata["error"]["httpStatusCode"]
+        yield Refused(name, status, body, meaning, {"x-amzn-errortype": kind})

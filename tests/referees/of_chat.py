@@ -11,7 +11,7 @@ from openai.types.chat.chat_completion_chunk import (
 from openai.types.chat.chat_completion_message import AnnotationURLCitation
 
 from sse import event
-from stories import Call, Cited, Said, Story, Thought, meaning
+from stories import Call, Cited, Refused, Said, Story, Thought, meaning
 
 FOLDER, SUFFIX = "openai-chat", "sse"
 FINISH = {"stop": "stop", "tool-calls": "tool_calls", "length": "length", "content-filter": "content_filter"}
@@ -74,3 +74,25 @@ def render(story: Story):
 
 def expect(story: Story):
     return meaning(story, spans=True)
+
+
+def refused(name: str, status: int, kind: str, code: str | None, message: str, meaning: str) -> Refused:
+    error = ErrorObject(code=code, message=message, param=None, type=kind)
+    return Refused(name, status, {"error": error.model_dump()}, meaning)
+
+
+def refusals():
+    """The vendor has one type for all its errors; status and codes are of its
+    documentation. Its other wire says the same."""
+    yield refused("key", 401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided", "key")
+    yield refused("model", 404, "invalid_request_error", "model_not_found", "The model does not exist", "model")
+    yield refused("limit", 429, "requests", "rate_limit_exceeded", "Rate limit reached", "rate")
+    quota = "You exceeded your current quota, please check your plan and billing details."
+    yield refused("quota", 429, "insufficient_quota", "insufficient_quota", quota, "quota")
+    long = "This model's maximum context length is 128000 tokens."
+    yield refused("length", 400, "invalid_request_error", "context_length_exceeded", long, "length")
+    policy = "Your request was rejected as a result of our safety system."
+    yield refused("filter", 400, "invalid_request_error", "content_policy_violation", policy, "filter")
+    yield refused("request", 400, "invalid_request_error", None, "Unknown parameter: 'x'.", "request")
+    yield refused("broken", 500, "server_error", None, "The server had an error", "overloaded")
+    yield refused("busy", 503, "server_error", None, "The engine is currently overloaded", "overloaded")

@@ -4,9 +4,10 @@ import base64
 import json
 
 from google.genai import types as t
+from google.genai.errors import APIError
 
 from sse import event
-from stories import Call, Cited, Said, Story, Thought, meaning
+from stories import Call, Cited, Refused, Said, Story, Thought, meaning
 
 FOLDER, SUFFIX = "gemini", "sse"
 FINISH = {"stop": "STOP", "tool-calls": "STOP", "length": "MAX_TOKENS", "content-filter": "SAFETY"}
@@ -89,3 +90,28 @@ def expect(story: Story):
         # Calls come as values, so that their text is ours.
         call["args"] = json.loads(call["args"] or "{}")
     return found
+
+
+def refusals():
+    """The package has no type for a body, but an exception that reads one."""
+    info = "type.googleapis.com/google.rpc."
+    key = [{"@type": info + "ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com"}]
+    wait = [{"@type": info + "RetryInfo", "retryDelay": "27s"}]
+    long = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+    for name, code, status, message, details, meaning in (
+        ("key", 400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", key, "key"),
+        ("permission", 403, "PERMISSION_DENIED", "Your key may not use this", [], "key"),
+        ("model", 404, "NOT_FOUND", "models/gemini-none is not found for API version v1beta", [], "model"),
+        ("limit", 429, "RESOURCE_EXHAUSTED", "You exceeded your current quota", wait, "rate"),
+        ("length", 400, "INVALID_ARGUMENT", long, [], "length"),
+        ("filter", 400, "INVALID_ARGUMENT", "The prompt was blocked due to prohibited content.", [], "filter"),
+        ("request", 400, "INVALID_ARGUMENT", "Invalid JSON payload received. Unknown name \"x\"", [], "request"),
+        ("broken", 500, "INTERNAL", "An internal error has occurred", [], "overloaded"),
+        ("busy", 503, "UNAVAILABLE", "The model is overloaded. Please try again later.", [], "overloaded"),
+        ("late", 504, "DEADLINE_EXCEEDED", "The request did not finish in time", [], "overloaded"),
+    ):
+        error = {"code": code, "message": message, "status": status} | ({"details": details} if details else {})
+        read = APIError(code, {"error": error})
+        if (read.code, read.status, read.message) != (code, status, message):
+            raise ValueError(f"the package reads {read} from {error}")
+        yield Refused(name, code, {"error": error}, meaning)

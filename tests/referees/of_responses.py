@@ -7,6 +7,7 @@ from openai.types.responses.response_reasoning_summary_part_added_event import P
 from openai.types.responses.response_reasoning_summary_part_done_event import Part as SummaryDone
 from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
 
+import of_chat
 from sse import event
 from stories import Call, Cited, Said, Story, Thought, meaning
 
@@ -153,3 +154,7 @@ def _end(stream: Stream, story: Story):
 
 def expect(story: Story):
     return meaning(story, spans=True)
+
+
+def refusals():
+    return of_chat.refusals()

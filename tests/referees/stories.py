@@ -81,14 +81,31 @@ def meaning(story: Story, spans: bool, ids: bool = True) -> Meaning:
             case Call(id, name, _):
                 id = id if ids else None
                 found.calls.append({"id": id, "name": name, "args": part.args})
-    if story.error or story.cut:
-        found.error = story.error or "cut"
+    silent = not story.parts and story.finish == "content-filter"
+    if story.error or story.cut or silent:
+        # A reply that a filter ended before its first word is none.
+        found.error = story.error or ("filtered" if silent else "cut")
         # A call counts once its reply is whole.
         found.calls = []
     else:
         found.finish = story.finish
         found.usage = {"input": story.tokens[0], "output": story.tokens[1]}
     return found
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A refusal before any stream: how a vendor says it, and what it means."""
+
+    name: str
+    status: int
+    body: object
+    meaning: str
+    headers: dict = field(default_factory=dict)
+
+    def as_json(self) -> dict:
+        fields = {"status": self.status, "headers": self.headers, "body": self.body, "meaning": self.meaning}
+        return {self.name: fields}
 
 
 GREETING = Said(("Hel", "lo, W", "örld ☂", " and 🌍", "!"))
@@ -116,6 +133,7 @@ STORIES = (
     Story("empty", ()),
     Story("length", (Said(("It goes on and",)),), finish="length"),
     Story("filtered", (Said(("I ",)),), finish="content-filter"),
+    Story("filtered_at_once", (), finish="content-filter"),
     Story("overloaded", (), error="overloaded"),
     Story("broken", (Said(("Half a sen",)),), error="broken"),
     Story("cut", (Said(("Half a ", "word")),), cut=True),

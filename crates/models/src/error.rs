@@ -10,6 +10,9 @@ use toolyard_protocol::error::ErrorCode;
 /// Characters of a vendor's answer that are kept.
 const DETAIL_CHARS: usize = 2000;
 
+/// Characters of a model's name in a sentence.
+const NAME_CHARS: usize = 120;
+
 /// What only the operator may read. It has no `Display`, and its `Debug`
 /// prints nothing.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -50,9 +53,12 @@ pub enum ModelError {
     /// Name another provider, or configure this one.
     #[error("Model provider {name:?} is not configured. {}", known_list(.known))]
     UnknownProvider { name: String, known: Vec<String> },
-    /// Name another model.
-    #[error("The provider does not know this model")]
-    UnknownModel { detail: Detail },
+    /// Name a provider that can do it.
+    #[error("Model provider {name:?} has no {what}. {}", able_list(.able))]
+    NoSkill { name: String, what: &'static str, able: Vec<String> },
+    /// Name another model. The name is the vendor's, empty if nobody told it.
+    #[error("The provider does not know {}", this_model(.name))]
+    UnknownModel { name: String, detail: Detail },
     /// Name another model, or add this one to the configuration.
     #[error("Model {name:?} is not known. {}", models_list(.known))]
     NoSuchModel { name: String, known: Vec<String> },
@@ -71,6 +77,9 @@ pub enum ModelError {
     /// Try later; less often.
     #[error("The model provider allows no more requests now{}", later(.retry_after))]
     RateLimited { retry_after: Option<Duration>, detail: Detail },
+    /// Fill the account, or ask another provider: waiting does not help.
+    #[error("The gateway's account at the model provider is used up")]
+    OutOfQuota { detail: Detail },
     /// Try later.
     #[error("The model provider is busy or out of order (status {status}){}", later(.retry_after))]
     Overloaded { status: u16, retry_after: Option<Duration>, detail: Detail },
@@ -94,15 +103,16 @@ pub enum ModelError {
 impl ModelError {
     pub const fn code(&self) -> ErrorCode {
         match self {
-            Self::UnknownProvider { .. } | Self::UnknownModel { .. } | Self::NoSuchModel { .. } => {
-                ErrorCode::ModelNotFound
-            }
+            Self::UnknownProvider { .. }
+            | Self::NoSkill { .. }
+            | Self::UnknownModel { .. }
+            | Self::NoSuchModel { .. } => ErrorCode::ModelNotFound,
             Self::Cut { .. } => ErrorCode::ModelStreamCut,
             Self::KeyRefused { .. } => ErrorCode::ModelKeyRefused,
             Self::RequestRefused { .. } => ErrorCode::ModelRequestRefused,
             Self::ContextTooLong { .. } => ErrorCode::ContextTooLong,
             Self::Filtered { .. } => ErrorCode::ContentFiltered,
-            Self::RateLimited { .. } => ErrorCode::ModelRateLimited,
+            Self::RateLimited { .. } | Self::OutOfQuota { .. } => ErrorCode::ModelRateLimited,
             Self::Overloaded { .. } => ErrorCode::ModelOverloaded,
             Self::Unreachable { .. }
             | Self::Silent { .. }
@@ -118,26 +128,30 @@ impl ModelError {
             // Somebody waited long enough, or saw part of the reply.
             Self::Silent { .. } | Self::Cut { .. } => false,
             Self::UnknownProvider { .. }
+            | Self::NoSkill { .. }
             | Self::UnknownModel { .. }
             | Self::NoSuchModel { .. }
             | Self::KeyRefused { .. }
             | Self::RequestRefused { .. }
             | Self::ContextTooLong { .. }
             | Self::Filtered { .. }
+            | Self::OutOfQuota { .. }
             | Self::Unreadable { .. }
             | Self::TooLarge { .. } => false,
         }
     }
 
-    /// Another model may be asked instead: this one is busy, out of order or
-    /// out of reach.
+    /// Another model may be asked instead: this one is busy, out of order, out
+    /// of reach or out of money.
     pub const fn falls_back(&self) -> bool {
         match self {
             Self::RateLimited { .. }
+            | Self::OutOfQuota { .. }
             | Self::Overloaded { .. }
             | Self::Unreachable { .. }
             | Self::Silent { .. } => true,
             Self::UnknownProvider { .. }
+            | Self::NoSkill { .. }
             | Self::UnknownModel { .. }
             | Self::NoSuchModel { .. }
             | Self::KeyRefused { .. }
@@ -155,12 +169,14 @@ impl ModelError {
         match self {
             Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => *retry_after,
             Self::UnknownProvider { .. }
+            | Self::NoSkill { .. }
             | Self::UnknownModel { .. }
             | Self::NoSuchModel { .. }
             | Self::KeyRefused { .. }
             | Self::RequestRefused { .. }
             | Self::ContextTooLong { .. }
             | Self::Filtered { .. }
+            | Self::OutOfQuota { .. }
             | Self::Unreachable { .. }
             | Self::Silent { .. }
             | Self::Unreadable { .. }
@@ -172,17 +188,19 @@ impl ModelError {
     /// For the operator only.
     pub fn detail(&self) -> Option<&str> {
         match self {
-            Self::UnknownModel { detail }
+            Self::UnknownModel { detail, .. }
             | Self::KeyRefused { detail }
             | Self::RequestRefused { detail, .. }
             | Self::ContextTooLong { detail }
             | Self::Filtered { detail }
             | Self::RateLimited { detail, .. }
+            | Self::OutOfQuota { detail }
             | Self::Overloaded { detail, .. }
             | Self::Unreachable { detail }
             | Self::Unreadable { detail }
             | Self::Cut { detail } => Some(detail.as_str()),
             Self::UnknownProvider { .. }
+            | Self::NoSkill { .. }
             | Self::NoSuchModel { .. }
             | Self::Silent { .. }
             | Self::TooLarge { .. } => None,
@@ -192,22 +210,39 @@ impl ModelError {
     /// Makes the error fit to leave this crate.
     pub(crate) fn sealed(mut self, keys: &[SecretString]) -> Self {
         match &mut self {
-            Self::UnknownModel { detail }
+            Self::UnknownModel { detail, .. }
             | Self::KeyRefused { detail }
             | Self::RequestRefused { detail, .. }
             | Self::ContextTooLong { detail }
             | Self::Filtered { detail }
             | Self::RateLimited { detail, .. }
+            | Self::OutOfQuota { detail }
             | Self::Overloaded { detail, .. }
             | Self::Unreachable { detail }
             | Self::Unreadable { detail }
             | Self::Cut { detail } => detail.seal(keys),
             Self::UnknownProvider { .. }
+            | Self::NoSkill { .. }
             | Self::NoSuchModel { .. }
             | Self::Silent { .. }
             | Self::TooLarge { .. } => {}
         }
         self
+    }
+
+    pub(crate) fn unknown_model(detail: Detail) -> Self {
+        Self::UnknownModel { name: String::new(), detail }
+    }
+
+    /// A vendor that does not know a model says so in words of its own; this
+    /// says which one was asked for.
+    pub(crate) fn of_model(self, model: &str) -> Self {
+        match self {
+            Self::UnknownModel { name, detail } if name.is_empty() => {
+                Self::UnknownModel { name: model.chars().take(NAME_CHARS).collect(), detail }
+            }
+            other => other,
+        }
     }
 
     /// The same failure, after part of the reply was given away.
@@ -222,10 +257,24 @@ impl ModelError {
     }
 }
 
+fn this_model(name: &str) -> String {
+    match name {
+        "" => "this model".to_owned(),
+        name => format!("the model {name:?}"),
+    }
+}
+
 fn known_list(known: &[String]) -> String {
     match known {
         [] => "No provider is configured".to_owned(),
         some => format!("Known providers: {}", some.join(", ")),
+    }
+}
+
+fn able_list(able: &[String]) -> String {
+    match able {
+        [] => "No configured provider has".to_owned(),
+        some => format!("These have: {}", some.join(", ")),
     }
 }
 

@@ -40,6 +40,7 @@ mod skills;
 mod speakers;
 mod sse;
 pub mod tck;
+mod unknown;
 pub mod wire;
 
 pub use call_error::CallError;
@@ -55,3 +56,4 @@ pub use registry::{BadRegistry, Candidate, ModelRecord, Price, Registry, Wanted}
 pub use request::{ChatTurn, OfferedTool, OutputSchema, PastCall, PastResult, Request};
 pub use retry::Retry;
 pub use sse::{Listen, SseDecoder};
+pub use unknown::UNKNOWN;

@@ -10,11 +10,12 @@ use toolyard_egress::{Door, EgressError, Target};
 use crate::anthropic::Anthropic;
 use crate::demo::Demo;
 use crate::embed::Embed;
-use crate::error::{Detail, ModelError};
+use crate::error::ModelError;
 use crate::gemini::Gemini;
 use crate::images::Images;
 use crate::model::Model;
 use crate::openai::OpenAi;
+use crate::provider_id::normalise;
 use crate::responses::Responses;
 use crate::skills::Skills;
 
@@ -50,6 +51,9 @@ impl ProviderKind {
         }
     }
 }
+
+/// Who paints when nobody says who.
+const PAINTERS: [&str; 3] = ["openai", "gemini", "bedrock"];
 
 /// One provider as the operator wrote it.
 #[derive(Debug, Clone)]
@@ -129,8 +133,11 @@ impl Providers {
         self.by_wire.insert(name.to_owned(), model);
     }
 
+    /// A provider by its name, by one of its wires, or by what other libraries
+    /// call it.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
-        self.by_name.get(name).or_else(|| self.by_wire.get(name)).cloned().ok_or_else(|| {
+        let exact = self.by_name.get(name).or_else(|| self.by_wire.get(name));
+        exact.or_else(|| self.by_name.get(&normalise(name))).cloned().ok_or_else(|| {
             ModelError::UnknownProvider {
                 name: name.chars().take(64).collect(),
                 known: self.by_name.keys().cloned().collect(),
@@ -141,15 +148,41 @@ impl Providers {
     /// The embeddings of a provider.
     pub fn embed(&self, name: &str) -> Result<Arc<dyn Embed>, ModelError> {
         self.get(name)?;
-        let embed = self.skills.get(name).and_then(|skills| skills.embed.clone());
-        embed.ok_or_else(|| unskilled(name, "embeddings"))
+        let embed = self.skills_of(name).and_then(|skills| skills.embed.clone());
+        embed.ok_or_else(|| self.unskilled(name, "embeddings", |skills| skills.embed.is_some()))
+    }
+
+    /// One of the wires of a provider.
+    pub(crate) fn wire(&self, name: &str, wire: &str) -> Option<Arc<dyn Model>> {
+        let plain = name.split('.').next().unwrap_or(name);
+        let names = [name, plain, &normalise(name)].map(|name| format!("{name}.{wire}"));
+        names.iter().find_map(|name| self.by_wire.get(name)).cloned()
+    }
+
+    fn skills_of(&self, name: &str) -> Option<&Skills> {
+        let plain = name.split('.').next().unwrap_or(name);
+        let own = self.skills.get(name).or_else(|| self.skills.get(plain));
+        own.or_else(|| self.skills.get(&normalise(name)))
+    }
+
+    /// The provider whose pictures are meant when nobody names one: a vendor
+    /// before a server of one's own, and the demo only when there is no other.
+    pub fn painter(&self) -> Option<&str> {
+        let paints = |name: &&str| self.skills.get(*name).is_some_and(|skills| skills.images.is_some());
+        let others = self.by_name.keys().map(String::as_str).filter(|name| *name != "demo");
+        PAINTERS.into_iter().chain(others).chain(["demo"]).find(paints)
     }
 
     /// The pictures of a provider.
     pub fn images(&self, name: &str) -> Result<Arc<dyn Images>, ModelError> {
         self.get(name)?;
-        let images = self.skills.get(name).and_then(|skills| skills.images.clone());
-        images.ok_or_else(|| unskilled(name, "images"))
+        let images = self.skills_of(name).and_then(|skills| skills.images.clone());
+        images.ok_or_else(|| self.unskilled(name, "images", |skills| skills.images.is_some()))
+    }
+
+    fn unskilled(&self, name: &str, what: &'static str, has: impl Fn(&Skills) -> bool) -> ModelError {
+        let able = self.skills.iter().filter(|(_, skills)| has(skills)).map(|(name, _)| name.clone());
+        ModelError::NoSkill { name: name.chars().take(64).collect(), what, able: able.collect() }
     }
 
     /// The vendor behind a provider or one of its wires; its own name if it is
@@ -162,10 +195,6 @@ impl Providers {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
-}
-
-fn unskilled(name: &str, what: &str) -> ModelError {
-    ModelError::UnknownModel { detail: Detail::new(format!("provider {name} has no {what}")) }
 }
 
 #[cfg(feature = "bedrock")]

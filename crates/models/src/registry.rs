@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolyard_protocol::agent::ModelApi;
+use toolyard_protocol::message::Part;
 use toolyard_protocol::run::Usage;
 
 use crate::error::ModelError;
 use crate::model::Model;
 use crate::provider_id::normalise;
 use crate::providers::Providers;
+use crate::request::{ChatTurn, Request};
 
 /// One model as the operator describes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +30,11 @@ pub struct ModelRecord {
     pub context_tokens: Option<u32>,
     pub tools: bool,
     pub reasoning: bool,
+    /// The media types of files that it reads, as `image/*`; empty means text
+    /// alone. Missing means all that its wire can carry.
+    pub files: Option<Vec<String>>,
+    /// What it is asked with if nobody says otherwise.
+    pub temperature: Option<f64>,
     pub price: Option<Price>,
     /// Ids, or `provider/model`.
     pub fallback: Vec<String>,
@@ -46,9 +53,59 @@ impl ModelRecord {
             context_tokens: None,
             tools: true,
             reasoning: true,
+            files: None,
+            temperature: None,
             price: None,
             fallback: Vec::new(),
         }
+    }
+
+    /// The request in the words and within the means of this model.
+    pub fn fit(&self, mut request: Request) -> Request {
+        request.model.clone_from(&self.model);
+        request.temperature = request.temperature.or(self.temperature);
+        request.max_output_tokens = match (request.max_output_tokens, self.max_output_tokens) {
+            (Some(asked), Some(most)) => Some(asked.min(most)),
+            (asked, most) => asked.or(most),
+        };
+        if !self.tools {
+            request.tools.clear();
+            request.provider_tools.clear();
+        }
+        if !self.reasoning {
+            request.reasoning = None;
+        }
+        if let Some(files) = &self.files {
+            read_only(&mut request.turns, files);
+        }
+        request
+    }
+}
+
+/// Files of other types become a line that names them: the model must know
+/// that something is there.
+fn read_only(turns: &mut [ChatTurn], readable: &[String]) {
+    for turn in turns {
+        let ChatTurn::User { parts, .. } = turn else { continue };
+        for part in parts {
+            if let Part::File { media_type, name, .. } = part
+                && !readable.iter().any(|pattern| matches(pattern, media_type))
+            {
+                let name = name.as_deref().unwrap_or("without a name");
+                *part = Part::text(format!("[file {name} ({media_type}): this model cannot read it]"));
+            }
+        }
+    }
+}
+
+/// `image/*` stands for every image, `*/*` for everything.
+fn matches(pattern: &str, media_type: &str) -> bool {
+    let plain = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let pattern = pattern.trim().to_ascii_lowercase();
+    match pattern.strip_suffix("/*") {
+        Some("*") => true,
+        Some(family) => plain.split('/').next() == Some(family),
+        None => plain == pattern,
     }
 }
 
@@ -226,10 +283,10 @@ impl Registry {
             Some(ModelApi::Default | ModelApi::Completion) | None => None,
         };
         if let Some(wire) = wire
-            && let Ok(model) = self.providers.get(&format!("{name}.{wire}"))
+            && let Some(model) = self.providers.wire(name, wire)
         {
             return Ok(model);
         }
-        self.providers.get(name).or_else(|missing| self.providers.get(&normalise(name)).map_err(|_| missing))
+        self.providers.get(name)
     }
 }

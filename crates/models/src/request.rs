@@ -5,6 +5,9 @@ use toolyard_protocol::agent::{Reasoning, ToolChoice};
 use toolyard_protocol::ids::CallId;
 use toolyard_protocol::message::Part;
 
+use crate::provider_id::normalise;
+use crate::wire::{LeftOut, What};
+
 /// One call of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Request {
@@ -37,18 +40,64 @@ pub struct OutputSchema {
 }
 
 impl Request {
-    /// Takes the tools that this vendor runs itself.
+    /// Takes the tools that this vendor runs itself, by whatever name the
+    /// vendor is called.
     pub(crate) fn take_hosted(&mut self, vendor: &str) -> Vec<Value> {
-        match self.provider_tools.remove(vendor) {
-            Some(Value::Array(tools)) => tools,
-            Some(_) | None => Vec::new(),
+        let own = std::mem::take(&mut self.provider_tools);
+        let lists = own.into_iter().filter(|(name, _)| is_of(name, vendor));
+        lists
+            .filter_map(|(_, list)| if let Value::Array(tools) = list { Some(tools) } else { None })
+            .flatten()
+            .collect()
+    }
+
+    /// Takes the options for this vendor. What stands under its plain name
+    /// goes before what stands under another.
+    pub(crate) fn take_options(&mut self, vendor: &str) -> Map<String, Value> {
+        let mut all = self.provider_options.take().unwrap_or_default();
+        let plain = all.remove(vendor);
+        let others = all.into_iter().filter(|(name, _)| is_of(name, vendor)).map(|(_, options)| options);
+        let mut merged = Map::new();
+        for options in others.chain(plain) {
+            if let Value::Object(options) = options {
+                merged.extend(options);
+            }
         }
+        merged
+    }
+
+    /// One option for this vendor.
+    pub(crate) fn option(&self, vendor: &str, name: &str) -> Option<&Value> {
+        let all = self.provider_options.as_ref()?;
+        let own = all.iter().filter(|(key, _)| is_of(key, vendor));
+        own.filter_map(|(_, options)| options.get(name)).next_back()
+    }
+
+    /// Asks in words for the form of the answer, since the vendor cannot be
+    /// held to it.
+    pub(crate) fn ask_in_words(&mut self, output: OutputSchema, why: &impl ToString) -> LeftOut {
+        let OutputSchema { name, schema, strict: _ } = output;
+        let words = format!(
+            "Answer with one JSON value and nothing else: no heading, no code fence. \
+             The value must match this JSON Schema:\n{schema}"
+        );
+        self.system = Some(match self.system.take().filter(|system| !system.trim().is_empty()) {
+            Some(system) => format!("{system}\n\n{words}"),
+            None => words,
+        });
+        LeftOut { what: What::Output, name, reason: why.to_string() }
     }
 
     /// The model may call tools in this reply.
     pub fn tools_on(&self) -> bool {
         !self.tools.is_empty() && self.tool_choice != ToolChoice::None
     }
+}
+
+/// `openai.responses` and `azure-openai` mean the vendor `openai`.
+fn is_of(name: &str, vendor: &str) -> bool {
+    let name = normalise(name);
+    name == vendor || (vendor == "openai" && name == "azure-openai")
 }
 
 /// One turn of the conversation. Parts that a model cannot read (`Data`,

@@ -5,7 +5,7 @@ use toolyard_protocol::sse::{SseEvent, SseSplitter};
 
 use crate::chunk::Chunk;
 use crate::error::ModelError;
-use crate::wire::{Decode, EVENT_BYTES, Refusal};
+use crate::wire::{Decode, EVENT_BYTES, Refusal, unless_filtered};
 
 /// Understands the events of one reply.
 pub trait Listen: Default + Send + 'static {
@@ -19,6 +19,10 @@ pub trait Listen: Default + Send + 'static {
     fn is_done(&self) -> bool;
     /// The reply is whole, though usage may still come.
     fn is_whole(&self) -> bool;
+    /// Events so far that only kept the connection alive.
+    fn idle(&self) -> u64 {
+        0
+    }
     /// What an answer that is no success means.
     fn refused(refusal: &Refusal) -> ModelError;
 }
@@ -28,25 +32,28 @@ pub trait Listen: Default + Send + 'static {
 pub struct SseDecoder<L> {
     splitter: SseSplitter,
     seen: u64,
+    /// Something of the reply was told.
+    told: bool,
     listener: L,
 }
 
 impl<L: Listen> Default for SseDecoder<L> {
     fn default() -> Self {
-        Self { splitter: SseSplitter::new(EVENT_BYTES), seen: 0, listener: L::default() }
+        Self { splitter: SseSplitter::new(EVENT_BYTES), seen: 0, told: false, listener: L::default() }
     }
 }
 
 impl<L: Listen> Decode for SseDecoder<L> {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        let Self { splitter, seen, listener } = self;
-        let mut heard = Ok(());
+        let Self { splitter, seen, told, listener } = self;
+        let (mut heard, before) = (Ok(()), out.len());
         let split = splitter.each(bytes, |event| {
             if heard.is_ok() && !listener.is_done() {
                 *seen += 1;
                 heard = listener.hear(event, out);
             }
         });
+        *told |= out.len() > before;
         // Events that came before one that is too large still count.
         heard?;
         if self.listener.is_done() {
@@ -56,7 +63,10 @@ impl<L: Listen> Decode for SseDecoder<L> {
     }
 
     fn push_whole(&mut self, body: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        self.listener.hear_whole(&String::from_utf8_lossy(body), out)
+        let before = out.len();
+        let heard = self.listener.hear_whole(&String::from_utf8_lossy(body), out);
+        self.told |= out.len() > before;
+        heard
     }
 
     fn end(&mut self, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
@@ -68,7 +78,9 @@ impl<L: Listen> Decode for SseDecoder<L> {
                 Err(error) => return Err(error),
             }
         }
-        self.listener.close(out)
+        let start = out.len();
+        self.listener.close(out)?;
+        unless_filtered(self.told, start, out)
     }
 
     fn is_done(&self) -> bool {
@@ -80,7 +92,7 @@ impl<L: Listen> Decode for SseDecoder<L> {
     }
 
     fn events_seen(&self) -> u64 {
-        self.seen
+        self.seen.saturating_sub(self.listener.idle())
     }
 
     fn refused(refusal: &Refusal) -> ModelError {

@@ -42,8 +42,9 @@ pub(crate) async fn execute(
     let prompt = args.get("prompt").and_then(Value::as_str).map(str::trim).filter(|p| !p.is_empty());
     let prompt = prompt.ok_or_else(|| tell("Image generator requires a prompt"))?;
     let started = Instant::now();
-    let (provider, model) = painter(tool);
-    let images = pictures.providers.images(&provider).map_err(|e| tell(e.to_string()))?;
+    let provider = painter(tool, &pictures.providers)?;
+    let images = pictures.providers.images(provider).map_err(|e| tell(e.to_string()))?;
+    let model = tool.model.as_deref().unwrap_or(images.usual_model()).to_owned();
     let prompt = match tool.include_context {
         true => format!("{}\n\n{prompt}", said(pictures, context).await?),
         false => prompt.to_owned(),
@@ -67,17 +68,14 @@ pub(crate) async fn execute(
     }))
 }
 
-/// The provider under the names that configurations use.
-fn painter(tool: &ImageGenerator) -> (String, String) {
-    let provider = match tool.provider.as_deref() {
-        None | Some("dall-e" | "dalle") => "openai",
-        Some(name) => name,
-    };
-    let own = match provider {
-        "openai" => "gpt-image-1",
-        _ => "demo",
-    };
-    (provider.to_owned(), tool.model.clone().unwrap_or_else(|| own.to_owned()))
+/// The provider under the names that configurations use; without one, whoever
+/// of the configured ones paints.
+fn painter<'a>(tool: &'a ImageGenerator, providers: &'a Providers) -> Result<&'a str, ToolFailure> {
+    match tool.provider.as_deref() {
+        Some("dall-e" | "dalle") => Ok("openai"),
+        Some(name) => Ok(name),
+        None => providers.painter().ok_or_else(|| tell("No configured provider makes images")),
+    }
 }
 
 fn size(text: Option<&str>) -> Result<Option<(u32, u32)>, String> {

@@ -58,6 +58,8 @@ pub struct TaskSoFar {
     replies: Vec<(u32, Artifact)>,
     said: Vec<MessageId>,
     turns: Vec<Turn>,
+    /// What the gateway has to say of a reply that is not there yet.
+    warnings: Map<String, Value>,
     /// The agent answers with a message and shows no task.
     bare: bool,
 }
@@ -70,6 +72,9 @@ struct Turn {
     after: usize,
     steps: Vec<u32>,
 }
+
+/// Who speaks in events of the gateway itself.
+const GATEWAY: &str = "toolyard";
 
 /// A part of this name in a reply makes the answer a bare message.
 pub const BARE_MESSAGE: &str = "a2a-message";
@@ -92,6 +97,7 @@ impl TaskSoFar {
             replies: Vec::new(),
             said: Vec::new(),
             turns: Vec::new(),
+            warnings: Map::new(),
             bare: false,
         }
     }
@@ -186,6 +192,7 @@ impl TaskSoFar {
             | Event::CancelRequested(_)
             | Event::HistoryCompacted(_)
             | Event::PluginStateSaved(_) => Vec::new(),
+            Event::PluginEmitted(e) if e.plugin == GATEWAY => self.warn(e),
             Event::PluginEmitted(e) => self.cite(e),
         }
     }
@@ -276,17 +283,33 @@ impl TaskSoFar {
         if parts_out.is_empty() {
             return known.map(|_| Change::Void { step }).into_iter().collect();
         }
-        let artifact = Artifact {
-            id: artifact_id(step),
-            name: Some("reply".to_owned()),
-            parts: parts_out,
-            metadata: sources(parts),
-        };
+        let mut metadata = sources(parts);
+        if !self.warnings.is_empty() {
+            metadata.get_or_insert_default().extend(std::mem::take(&mut self.warnings));
+        }
+        let artifact =
+            Artifact { id: artifact_id(step), name: Some("reply".to_owned()), parts: parts_out, metadata };
         match known.and_then(|at| self.replies.get_mut(at)) {
             Some((_, old)) => *old = artifact,
             None => self.replies.push((step, artifact)),
         }
         vec![Change::Artifact { step, replaced }]
+    }
+
+    /// What the gateway left out belongs to the last reply, or to the next one
+    /// if that one has no words.
+    fn warn(&mut self, e: &PluginEmitted) -> Vec<Change> {
+        let name = format!("{}.{}", e.plugin, e.name);
+        match self.replies.last_mut() {
+            Some((step, artifact)) => {
+                artifact.metadata.get_or_insert_default().insert(name, e.value.clone());
+                vec![Change::Artifact { step: *step, replaced: true }]
+            }
+            None => {
+                self.warnings.insert(name, e.value.clone());
+                Vec::new()
+            }
+        }
     }
 
     /// Citations belong to the last reply: they are its metadata, under the

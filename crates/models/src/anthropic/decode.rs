@@ -1,11 +1,11 @@
-//! Bytes in, chunks out. No IO: the same bytes give the same chunks at every
+//! Events in, chunks out. No IO: the same bytes give the same chunks at every
 //! split.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use toolyard_protocol::run::FinishReason;
-use toolyard_protocol::sse::{SseEvent, SseSplitter};
+use toolyard_protocol::sse::SseEvent;
 
 use super::block::Block;
 use super::replay::CALLS;
@@ -13,77 +13,54 @@ use super::wire::{Delta, Event, Message, Tokens, finish_reason};
 use super::{WIRE, fault};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
-use crate::wire::{Decode, EVENT_BYTES, Refusal, parse};
+use crate::sse::{Listen, SseDecoder};
+use crate::unknown::Unknown;
+use crate::wire::{Refusal, parse};
 
 /// Reads one reply.
-#[derive(Debug)]
-pub struct Decoder {
-    splitter: SseSplitter,
+pub type Decoder = SseDecoder<Listener>;
+
+/// Understands the events of one reply.
+#[derive(Debug, Default)]
+pub struct Listener {
     /// Blocks that are not whole yet, by the vendor's number.
     open: BTreeMap<u64, Block>,
     calls: usize,
     /// Calls were made since the last mark of their place.
     unmarked: bool,
     facts: Map<String, Value>,
+    unknown: Unknown,
     tokens: Option<Tokens>,
     finish: Option<FinishReason>,
-    seen: u64,
+    /// Pings keep the connection alive and are no progress.
+    pings: u64,
     done: bool,
 }
 
-impl Default for Decoder {
-    fn default() -> Self {
-        Self {
-            splitter: SseSplitter::new(EVENT_BYTES),
-            open: BTreeMap::new(),
-            calls: 0,
-            unmarked: false,
-            facts: Map::new(),
-            tokens: None,
-            finish: None,
-            seen: 0,
-            done: false,
-        }
-    }
-}
-
-impl Decode for Decoder {
-    fn is_done(&self) -> bool {
-        self.done
-    }
-
-    fn is_whole(&self) -> bool {
-        self.finish.is_some()
-    }
-
-    fn events_seen(&self) -> u64 {
-        self.seen
-    }
-
-    fn refused(refusal: &Refusal) -> ModelError {
-        fault::refused(refusal)
-    }
-
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        let mut splitter = std::mem::replace(&mut self.splitter, SseSplitter::new(EVENT_BYTES));
-        let mut read = Ok(());
-        let split = splitter.each(bytes, |event| {
-            if read.is_ok() {
-                read = self.take_event(event, out);
-            }
-        });
-        self.splitter = splitter;
-        // Events that came before one that is too large still count.
-        read?;
-        if self.done {
+impl Listen for Listener {
+    fn hear(&mut self, event: &SseEvent, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        let (name, data) = (event.event.as_deref(), event.data.trim());
+        // Some proxies add the end mark of another wire.
+        if name == Some("ping") || data == "[DONE]" {
+            self.pings += 1;
             return Ok(());
         }
-        split.map_err(|large| ModelError::TooLarge { limit: large.limit as u64 })
+        if name == Some("error") {
+            return Err(fault::in_stream(&parse(data)));
+        }
+        match serde_json::from_str::<Event>(data) {
+            Ok(event) => self.take(event, (name, data), out),
+            // A form that we do not know of an event that we do not need.
+            Err(_) if is_foreign(data) => {
+                self.unknown.keep(name, data);
+                Ok(())
+            }
+            Err(why) => Err(unreadable(&why, data)),
+        }
     }
 
-    fn push_whole(&mut self, body: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        let text = String::from_utf8_lossy(body);
-        let message: Message = serde_json::from_str(&text).map_err(|why| unreadable(&why, &text))?;
+    fn hear_whole(&mut self, body: &str, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        let message: Message = serde_json::from_str(body).map_err(|why| unreadable(&why, body))?;
         if let Some(error) = message.error {
             return Err(fault::in_stream(&error));
         }
@@ -91,22 +68,15 @@ impl Decode for Decoder {
         Ok(())
     }
 
-    fn end(&mut self, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        if !self.done {
-            // Some proxies forget the last empty line. An event that is only
-            // half there is part of the cut, not an error of its own.
-            match self.push(b"\n\n", out) {
-                Ok(()) | Err(ModelError::Unreadable { .. }) => {}
-                Err(error) => return Err(error),
-            }
-            self.done = true;
-        }
+    fn close(&mut self, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        self.done = true;
         let Some(reason) = self.finish else {
             return Err(ModelError::Cut { detail: Detail::new("no stop reason before the end") });
         };
         for (_, block) in std::mem::take(&mut self.open) {
             block.close(out);
         }
+        self.unknown.tell(&mut self.facts);
         if !self.facts.is_empty() {
             out.push(Chunk::Metadata { value: Value::Object(std::mem::take(&mut self.facts)) });
         }
@@ -121,32 +91,33 @@ impl Decode for Decoder {
         out.push(Chunk::Finish { reason });
         Ok(())
     }
-}
 
-impl Decoder {
-    fn take_event(&mut self, event: &SseEvent, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        let data = event.data.trim();
-        // Some proxies add the end mark of another wire.
-        if self.done || event.event.as_deref() == Some("ping") || data == "[DONE]" {
-            return Ok(());
-        }
-        if event.event.as_deref() == Some("error") {
-            return Err(fault::in_stream(&parse(data)));
-        }
-        match serde_json::from_str::<Event>(data) {
-            Ok(event) => self.take(event, out),
-            // A form that we do not know of an event that we do not need.
-            Err(_) if is_foreign(data) => Ok(()),
-            Err(why) => Err(unreadable(&why, data)),
-        }
+    fn is_done(&self) -> bool {
+        self.done
     }
 
-    fn take(&mut self, event: Event, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+    fn is_whole(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn idle(&self) -> u64 {
+        self.pings
+    }
+
+    fn refused(refusal: &Refusal) -> ModelError {
+        fault::refused(refusal)
+    }
+}
+
+impl Listener {
+    /// One event, and beside it its name and data as they came.
+    fn take(
+        &mut self,
+        event: Event,
+        (name, data): (Option<&str>, &str),
+        out: &mut Vec<Chunk>,
+    ) -> Result<(), ModelError> {
         let kind = event.kind.as_deref().unwrap_or_default();
-        // Pings keep the connection alive and are no progress.
-        if kind != "ping" {
-            self.seen += 1;
-        }
         let index = event.index.unwrap_or(0);
         match kind {
             "message_start" => {
@@ -156,8 +127,10 @@ impl Decoder {
             }
             "content_block_start" => self.open_block(index, event.content_block.unwrap_or_default(), out),
             "content_block_delta" => {
-                if let (Some(block), Some(delta)) = (self.open.get_mut(&index), event.delta) {
-                    block.grow(delta, out);
+                let delta = event.delta.unwrap_or_default();
+                match self.open.get_mut(&index) {
+                    Some(block) if delta.is_known() => block.grow(delta, out),
+                    Some(_) | None => self.unknown.keep(name, data),
                 }
             }
             "content_block_stop" => {
@@ -172,7 +145,8 @@ impl Decoder {
             }
             "message_stop" => self.done = self.finish.is_some(),
             "error" => return Err(fault::in_stream(&event.error.unwrap_or_default())),
-            _ => {}
+            "ping" => self.pings += 1,
+            _ => self.unknown.keep(name, data),
         }
         Ok(())
     }

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::options::Options;
-use super::thinking::{Thinking, takes_temperature, version};
+use super::thinking::{FORMS_SINCE, NO_FORM, Thinking, takes_form, takes_temperature, version};
 use super::{WIRE, talk, tools};
 use crate::clean::{Rules, clean, take_tools};
 use crate::names::Names;
 use crate::pairs::paired;
-use crate::request::{ChatTurn, OutputSchema, Request};
+use crate::request::{ChatTurn, Request};
 use crate::wire::{Encoded, LeftOut};
 
 /// Tokens of a reply if nobody says how many. The vendor wants a number.
@@ -23,6 +23,7 @@ pub fn encode(mut request: Request) -> Encoded {
     let options = Options::take(&mut request);
     let hosted: Vec<Value> = options.web_search.into_iter().chain(request.take_hosted(WIRE)).collect();
     let (offered, mut left_out) = take_tools(&mut request, Rules::Object);
+    let form = form(&mut request, &mut left_out);
     let (system, turns) = system_and_turns(request.system, paired(request.turns));
     let mut thinking = Thinking::of(&request.model, request.reasoning.as_ref());
     let tools::Offer { mut tools, choice } =
@@ -61,7 +62,7 @@ pub fn encode(mut request: Request) -> Encoded {
     if let Some(temperature) = request.temperature.filter(|_| tempered && !thinking.is_on()) {
         put("temperature", json!(temperature));
     }
-    if let Some(config) = output_config(request.output, thinking.effort, &mut left_out) {
+    if let Some(config) = output_config(form, thinking.effort) {
         put("output_config", config);
     }
     if let Some(config) = thinking.config {
@@ -115,22 +116,24 @@ fn max_tokens(model: &str, asked: Option<u32>, budget: Option<u32>) -> u32 {
     }
 }
 
-fn output_config(
-    output: Option<OutputSchema>,
-    effort: Option<&str>,
-    left_out: &mut Vec<LeftOut>,
-) -> Option<Value> {
+/// The form of the answer, taken out of the request. Older models cannot be
+/// held to one; they are asked in words.
+fn form(request: &mut Request, left_out: &mut Vec<LeftOut>) -> Option<Value> {
+    let output = request.output.take()?;
+    let cleaned = match takes_form(&request.model, FORMS_SINCE) {
+        true => clean(&output.schema, Rules::Output).map_err(|why| why.to_string()),
+        false => Err(NO_FORM.to_owned()),
+    };
+    cleaned.map_err(|why| left_out.push(request.ask_in_words(output, &why))).ok()
+}
+
+fn output_config(form: Option<Value>, effort: Option<&str>) -> Option<Value> {
     let mut config = Map::new();
     if let Some(effort) = effort {
         config.insert("effort".to_owned(), json!(effort));
     }
-    if let Some(OutputSchema { name, schema, strict: _ }) = output {
-        match clean(&schema, Rules::Output) {
-            Ok(schema) => {
-                config.insert("format".to_owned(), json!({ "type": "json_schema", "schema": schema }));
-            }
-            Err(why) => left_out.push(LeftOut { name, reason: why.to_string() }),
-        }
+    if let Some(schema) = form {
+        config.insert("format".to_owned(), json!({ "type": "json_schema", "schema": schema }));
     }
     (!config.is_empty()).then_some(Value::Object(config))
 }

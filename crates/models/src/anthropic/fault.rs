@@ -33,7 +33,9 @@ fn judge(status: u16, error: &Value, refusal: &Refusal) -> ModelError {
     let retry_after = refusal.retry_after;
     match status {
         401 | 403 => ModelError::KeyRefused { detail },
-        404 => ModelError::UnknownModel { detail },
+        402 => ModelError::OutOfQuota { detail },
+        400 if says(error, &["credit balance is too low"]) => ModelError::OutOfQuota { detail },
+        404 => ModelError::unknown_model(detail),
         413 => ModelError::ContextTooLong { detail },
         400 if says(error, &["prompt is too long", "exceed context limit", "exceeds the context window"]) => {
             ModelError::ContextTooLong { detail }

@@ -24,7 +24,7 @@ use crate::request::Request;
 use crate::retry::Retry;
 use crate::wire::{Ask, Line, Timeouts, stream};
 
-pub use decode::Decoder;
+pub use decode::{Decoder, Listener};
 pub use encode::encode;
 
 /// The name of this wire in metadata and in `provider_options`.
@@ -68,7 +68,7 @@ impl Model for Anthropic {
         if let Some(betas) = options::betas(&request) {
             line = line.with_header(Header::plain("anthropic-beta", betas));
         }
-        stream::<Decoder>(line, Ask::new(self.target.clone(), encode(request)))
+        stream::<Decoder>(line, Ask::new(self.target.clone(), request.model.clone(), encode(request)))
     }
 
     fn provider(&self) -> &str {

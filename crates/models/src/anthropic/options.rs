@@ -20,11 +20,7 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn take(request: &mut Request) -> Self {
-        let given = request.provider_options.take().and_then(|mut all| all.remove(WIRE));
-        let mut rest = match given {
-            Some(Value::Object(map)) => map,
-            _ => Map::new(),
-        };
+        let mut rest = request.take_options(WIRE);
         rest.remove("betas");
         let cache = match rest.remove("cache") {
             Some(Value::Bool(false)) => None,
@@ -48,7 +44,7 @@ fn search(mut settings: Map<String, Value>) -> Value {
 
 /// Features that the vendor offers on trial, as the text of their header.
 pub(super) fn betas(request: &Request) -> Option<String> {
-    let list = request.provider_options.as_ref()?.get(WIRE)?.get("betas")?.as_array()?;
+    let list = request.option(WIRE, "betas")?.as_array()?;
     let names: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
     (!names.is_empty()).then(|| names.join(","))
 }

@@ -45,6 +45,14 @@ pub(super) struct Delta {
     pub stop_details: Option<Value>,
 }
 
+impl Delta {
+    /// It is more of a block in a form that we know.
+    pub(super) fn is_known(&self) -> bool {
+        let Self { text, thinking, signature, partial_json, citation, .. } = self;
+        [text, thinking, signature, partial_json].iter().any(|field| field.is_some()) || citation.is_some()
+    }
+}
+
 /// Each event repeats the counts so far, and may leave some out.
 #[derive(Deserialize, Debug, Clone, Copy, Default)]
 pub(super) struct Tokens {

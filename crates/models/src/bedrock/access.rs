@@ -62,7 +62,8 @@ impl Place {
             (None, _, _) => return Err(NoPlace::Access),
         };
         let region = read("AWS_REGION").or_else(|| read("AWS_DEFAULT_REGION"));
-        let address = address.or_else(|| read("AWS_ENDPOINT_URL_BEDROCK_RUNTIME"));
+        let address =
+            address.or_else(|| read("AWS_ENDPOINT_URL_BEDROCK_RUNTIME")).or_else(|| read("AWS_ENDPOINT_URL"));
         match (address, region, &access) {
             (Some(address), Some(region), _) => Ok(Self { region, address, access }),
             // Only signatures and the usual address name a region.

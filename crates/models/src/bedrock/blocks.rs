@@ -10,6 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::WIRE;
+use super::replay::{CALLS, CITATIONS};
 use super::shapes::{Start, Thought, ToolUse};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
@@ -18,10 +19,16 @@ use crate::error::{Detail, ModelError};
 pub(super) struct Blocks {
     open: BTreeMap<u64, Block>,
     calls: Vec<Call>,
+    /// Calls were made since the last mark of their place.
+    unmarked: bool,
 }
 
 #[derive(Debug)]
 enum Block {
+    Text {
+        chars: usize,
+        citations: Vec<Value>,
+    },
     Thought {
         signature: String,
         redacted: Vec<u8>,
@@ -58,11 +65,17 @@ impl Blocks {
             Start { tool_use: Some(tool), .. } if tool.kind.is_none() => {
                 Block::Call(self.start_call(tool, out)?)
             }
-            Start { tool_use: Some(tool), .. } => Block::ForeignCall {
-                head: json!({ "toolUseId": tool.tool_use_id, "name": tool.name, "type": tool.kind }),
-                input: String::new(),
-            },
-            Start { tool_result: Some(head), .. } => Block::ForeignResult { head, content: Vec::new() },
+            Start { tool_use: Some(tool), .. } => {
+                self.mark_calls(out);
+                Block::ForeignCall {
+                    head: json!({ "toolUseId": tool.tool_use_id, "name": tool.name, "type": tool.kind }),
+                    input: String::new(),
+                }
+            }
+            Start { tool_result: Some(head), .. } => {
+                self.mark_calls(out);
+                Block::ForeignResult { head, content: Vec::new() }
+            }
             Start { tool_use: None, tool_result: None } => return Ok(()),
         };
         self.open.insert(key, block);
@@ -74,9 +87,36 @@ impl Blocks {
             return Err(ModelError::Unreadable { detail: Detail::new("a tool call has no name") });
         };
         let index = self.calls.len();
+        self.unmarked = true;
         out.push(Chunk::ToolInputStart { index, name: name.clone() });
         self.calls.push(Call { id: tool.tool_use_id, name, args: String::new() });
         Ok(index)
+    }
+
+    /// What follows calls stands behind them when it goes back.
+    fn mark_calls(&mut self, out: &mut Vec<Chunk>) {
+        if std::mem::take(&mut self.unmarked) {
+            out.push(Chunk::Opaque { value: json!({ WIRE: { CALLS: self.calls.len() } }) });
+        }
+    }
+
+    pub(super) fn text(&mut self, key: u64, text: String, out: &mut Vec<Chunk>) {
+        let chars = text.chars().count();
+        match self.open.get_mut(&key) {
+            Some(Block::Text { chars: so_far, .. }) => *so_far += chars,
+            _ => {
+                self.mark_calls(out);
+                self.open.insert(key, Block::Text { chars, citations: Vec::new() });
+            }
+        }
+        out.push(Chunk::TextDelta { text });
+    }
+
+    /// Something that the text of a block cites.
+    pub(super) fn cites(&mut self, key: u64, citation: Value) {
+        if let Some(Block::Text { citations, .. }) = self.open.get_mut(&key) {
+            citations.push(citation);
+        }
     }
 
     /// A piece of a call's arguments.
@@ -93,7 +133,7 @@ impl Blocks {
                 }
             }
             Some(Block::ForeignCall { input, .. }) => input.push_str(&piece),
-            Some(Block::Thought { .. } | Block::ForeignResult { .. }) | None => {}
+            Some(Block::Text { .. } | Block::Thought { .. } | Block::ForeignResult { .. }) | None => {}
         }
     }
 
@@ -105,6 +145,9 @@ impl Blocks {
 
     pub(super) fn thought(&mut self, key: u64, thought: Thought, out: &mut Vec<Chunk>) {
         let begin = || Block::Thought { signature: String::new(), redacted: Vec::new() };
+        if !self.open.contains_key(&key) {
+            self.mark_calls(out);
+        }
         if let Some(text) = thought.text.filter(|text| !text.is_empty()) {
             out.push(Chunk::ReasoningDelta { text });
         }
@@ -119,6 +162,9 @@ impl Blocks {
     /// it keeps its place among the others.
     pub(super) fn stop(&mut self, key: u64, out: &mut Vec<Chunk>) {
         let block = match self.open.remove(&key) {
+            Some(Block::Text { chars, citations }) if chars > 0 && !citations.is_empty() => {
+                json!({ CITATIONS: { "chars": chars, "citations": citations } })
+            }
             Some(Block::Thought { signature, redacted }) => {
                 if !signature.is_empty() {
                     out.push(Chunk::ReasoningMetadata { value: json!({ WIRE: { "signature": signature } }) });
@@ -138,7 +184,7 @@ impl Blocks {
                 head["content"] = Value::from(content);
                 json!({ "toolResult": head })
             }
-            Some(Block::Call(_)) | None => return,
+            Some(Block::Call(_) | Block::Text { .. }) | None => return,
         };
         out.push(Chunk::Opaque { value: json!({ WIRE: block }) });
     }

@@ -1,6 +1,7 @@
 //! Bytes in, chunks out. No IO: the same bytes give the same chunks at every
 //! split.
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolyard_protocol::run::{FinishReason, Usage};
@@ -13,7 +14,8 @@ use super::shapes::{
 };
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
-use crate::wire::{Decode, Refusal};
+use crate::unknown::Unknown;
+use crate::wire::{Decode, Refusal, unless_filtered};
 
 /// Reads one reply of Converse.
 #[derive(Debug, Default)]
@@ -21,6 +23,9 @@ pub struct Decoder {
     frames: Frames,
     blocks: Blocks,
     facts: Map<String, Value>,
+    unknown: Unknown,
+    /// Something of the reply was told.
+    told: bool,
     usage: Option<Usage>,
     finish: Option<FinishReason>,
     seen: u64,
@@ -33,7 +38,10 @@ impl Decode for Decoder {
         while !self.done
             && let Some(frame) = self.frames.next()?
         {
-            self.take_frame(&frame, out)?;
+            let before = out.len();
+            let taken = self.take_frame(&frame, out);
+            self.told |= out.len() > before;
+            taken?;
         }
         Ok(())
     }
@@ -45,6 +53,7 @@ impl Decode for Decoder {
             self.take_block(key, block, out)?;
             self.blocks.stop(key, out);
         }
+        self.told = !out.is_empty();
         self.finish = whole.stop_reason.as_deref().map(finish_reason);
         self.usage = whole.usage.map(|tokens| tokens.usage());
         Ok(())
@@ -54,8 +63,9 @@ impl Decode for Decoder {
         let Some(reason) = self.finish else {
             return Err(ModelError::Cut { detail: Detail::new("no stop reason before the end") });
         };
-        let has_calls = self.blocks.has_calls();
+        let (start, has_calls) = (out.len(), self.blocks.has_calls());
         self.blocks.finish(out);
+        self.unknown.tell(&mut self.facts);
         if !self.facts.is_empty() {
             out.push(Chunk::Metadata { value: Value::Object(std::mem::take(&mut self.facts)) });
         }
@@ -68,7 +78,7 @@ impl Decode for Decoder {
             other => other,
         };
         out.push(Chunk::Finish { reason });
-        Ok(())
+        unless_filtered(self.told, start, out)
     }
 
     fn is_done(&self) -> bool {
@@ -98,7 +108,10 @@ impl Decoder {
         match frame.kind {
             Kind::Event => self.take_event(&frame.name, &frame.payload, out),
             Kind::Exception | Kind::Error => Err(fault::in_stream(frame)),
-            Kind::Unknown => Ok(()),
+            Kind::Unknown => {
+                self.keep(&frame.name, &frame.payload);
+                Ok(())
+            }
         }
     }
 
@@ -107,13 +120,19 @@ impl Decoder {
             "contentBlockStart" => {
                 let BlockStart { content_block_index, start } = read(payload)?;
                 match start {
-                    Some(start) => self.blocks.start(content_block_index, start, out),
-                    None => Ok(()),
+                    Some(start) if start.is_known() => self.blocks.start(content_block_index, start, out),
+                    Some(_) | None => {
+                        self.keep(name, payload);
+                        Ok(())
+                    }
                 }
             }
             "contentBlockDelta" => {
                 let BlockDelta { content_block_index, delta } = read(payload)?;
-                self.take_delta(content_block_index, delta.unwrap_or_default(), out);
+                match delta {
+                    Some(delta) if delta.is_known() => self.take_delta(content_block_index, delta, out),
+                    Some(_) | None => self.keep(name, payload),
+                }
                 Ok(())
             }
             "contentBlockStop" => {
@@ -137,14 +156,19 @@ impl Decoder {
                 self.done = self.finish.is_some();
                 Ok(())
             }
-            // `messageStart` tells nothing, and new events are no error.
-            _ => Ok(()),
+            // It says that the assistant speaks.
+            "messageStart" => Ok(()),
+            // New events are no error.
+            _ => {
+                self.keep(name, payload);
+                Ok(())
+            }
         }
     }
 
     fn take_delta(&mut self, key: u64, delta: Delta, out: &mut Vec<Chunk>) {
         if let Some(text) = delta.text.filter(|text| !text.is_empty()) {
-            out.push(Chunk::TextDelta { text });
+            self.blocks.text(key, text, out);
         }
         if let Some(piece) = delta.tool_use.and_then(|piece| piece.input) {
             self.blocks.input(key, piece, out);
@@ -156,7 +180,8 @@ impl Decoder {
             self.blocks.thought(key, thought, out);
         }
         if let Some(citation) = delta.citation {
-            cite(citation, out);
+            cite(&citation, out);
+            self.blocks.cites(key, citation);
         }
     }
 
@@ -171,7 +196,9 @@ impl Decoder {
             for piece in cited.content.into_iter().flatten() {
                 self.take_delta(key, Delta { text: piece.text, ..Delta::default() }, out);
             }
-            cited.citations.into_iter().flatten().for_each(|citation| cite(citation, out));
+            for citation in cited.citations.into_iter().flatten() {
+                self.take_delta(key, Delta { citation: Some(citation), ..Delta::default() }, out);
+            }
         }
         if let Some(ToolUse { tool_use_id, name, kind, input }) = block.tool_use {
             let tool_use = Some(ToolUse { tool_use_id, name, kind, input: None });
@@ -182,6 +209,11 @@ impl Decoder {
         Ok(())
     }
 
+    fn keep(&mut self, name: &str, payload: &[u8]) {
+        let name = Some(name).filter(|name| !name.is_empty());
+        self.unknown.keep(name, &String::from_utf8_lossy(payload));
+    }
+
     fn note(&mut self, name: &str, value: Option<Value>) {
         if let Some(value) = value.filter(|value| !value.is_null()) {
             self.facts.insert(name.to_owned(), value);
@@ -190,7 +222,8 @@ impl Decoder {
 }
 
 /// The vendor says which page, and not which of its words.
-fn cite(mut citation: Citation, out: &mut Vec<Chunk>) {
+fn cite(citation: &Value, out: &mut Vec<Chunk>) {
+    let Ok(mut citation) = Citation::deserialize(citation) else { return };
     if let Some(url) = citation.url() {
         let title = citation.title.filter(|title| !title.is_empty());
         out.push(Chunk::Source { url, title, start: None, end: None });

@@ -6,10 +6,14 @@ use toolyard_protocol::agent::ToolChoice;
 use super::WIRE;
 use super::thinking::Thinking;
 use super::turns::{History, write_turns};
+use crate::anthropic::thinking::{NO_FORM, takes_form};
 use crate::clean::{Rules, clean, take_tools};
 use crate::names::Names;
-use crate::request::{OfferedTool, OutputSchema, Request};
+use crate::request::{OfferedTool, Request};
 use crate::wire::{Encoded, LeftOut};
+
+/// From here on this vendor holds a Claude to the form of an answer.
+const FORMS_SINCE: (u32, u32) = (4, 5);
 
 /// The body of a streamed Converse call. The model's name is no part of it: it
 /// belongs to the address.
@@ -27,17 +31,15 @@ pub fn encode(mut request: Request) -> Encoded {
         false => Vec::new(),
     };
     tools.extend(request.take_hosted(WIRE));
-    let mut options = match request.provider_options.and_then(|mut all| all.remove(WIRE)) {
-        Some(Value::Object(options)) => options,
-        _ => Map::new(),
-    };
+    let mut options = request.take_options(WIRE);
+    let form = form(&mut request, &mut left_out);
     let cached = options.remove("cachePoints") == Some(Value::Bool(true));
 
     let mut body = Map::new();
     // The vendor has no way to forbid tools that it is told of, and refuses
     // calls in the history without them. Then the history tells them in words.
     let history = if tools.is_empty() { History::InWords } else { History::AsCalls };
-    let messages = write_turns(request.turns, &names, history, cached);
+    let messages = write_turns(request.turns, &names, history, cached, takes_citations(&request.model));
     let mut thinking = Thinking::of(&request.model, request.reasoning.as_ref());
     if !thinking.fits(&messages) {
         thinking = Thinking::default();
@@ -71,13 +73,8 @@ pub fn encode(mut request: Request) -> Encoded {
     if let Some(effort) = thinking.effort {
         output.insert("effort".to_owned(), Value::from(effort));
     }
-    if let Some(OutputSchema { name, schema, strict: _ }) = request.output {
-        match clean(&schema, Rules::Output) {
-            Ok(schema) => {
-                output.insert("textFormat".to_owned(), text_format(&name, &schema));
-            }
-            Err(why) => left_out.push(LeftOut { name, reason: why.to_string() }),
-        }
+    if let Some(form) = form {
+        output.insert("textFormat".to_owned(), form);
     }
     if !output.is_empty() {
         body.insert("outputConfig".to_owned(), Value::Object(output));
@@ -91,6 +88,11 @@ pub fn encode(mut request: Request) -> Encoded {
     Encoded { body: Value::Object(body), names, left_out }
 }
 
+/// The families that cite. Others refuse the block.
+fn takes_citations(model: &str) -> bool {
+    ["anthropic.", "amazon.nova"].iter().any(|family| model.contains(family))
+}
+
 pub(super) fn cache_point() -> Value {
     json!({ "cachePoint": { "type": "default" } })
 }
@@ -100,6 +102,31 @@ fn marked(mut blocks: Vec<Value>, cached: bool) -> Value {
         blocks.push(cache_point());
     }
     Value::from(blocks)
+}
+
+/// The form of the answer, taken out of the request. Families that cannot be
+/// held to one are asked in words.
+fn form(request: &mut Request, left_out: &mut Vec<LeftOut>) -> Option<Value> {
+    let output = request.output.take()?;
+    let cleaned = match holds_to_form(&request.model) {
+        true => clean(&output.schema, Rules::Output).map_err(|why| why.to_string()),
+        false => Err(NO_FORM.to_owned()),
+    };
+    match cleaned {
+        Ok(schema) => Some(text_format(&output.name, &schema)),
+        Err(why) => {
+            left_out.push(request.ask_in_words(output, &why));
+            None
+        }
+    }
+}
+
+fn holds_to_form(model: &str) -> bool {
+    let without = ["amazon.", "meta.", "cohere.", "ai21."];
+    match model.contains("anthropic.claude") {
+        true => takes_form(model, FORMS_SINCE),
+        false => !without.iter().any(|family| model.contains(family)),
+    }
 }
 
 /// The vendor takes the schema as text and always keeps to it.

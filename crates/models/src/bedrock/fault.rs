@@ -22,6 +22,9 @@ const TOO_LONG: [&str; 7] = [
     "maximum tokens",
 ];
 
+/// How they say that they will not answer this.
+const FILTERED: [&str; 3] = ["content filter", "content policy", "guardrail blocked"];
+
 /// An answer that is no success.
 pub(super) fn of_refusal(refusal: &Refusal) -> ModelError {
     let body: Value = serde_json::from_str(&refusal.body).unwrap_or_default();
@@ -53,6 +56,7 @@ fn of(name: &str, status: u16, retry_after: Option<Duration>, detail: Detail, sa
     let name = name.to_ascii_lowercase();
     match name.as_str() {
         "throttlingexception" | "toomanyrequestsexception" => ModelError::RateLimited { retry_after, detail },
+        "servicequotaexceededexception" => ModelError::OutOfQuota { detail },
         "modelnotreadyexception" | "serviceunavailableexception" => {
             ModelError::Overloaded { status: or(503), retry_after, detail }
         }
@@ -69,7 +73,7 @@ fn of(name: &str, status: u16, retry_after: Option<Duration>, detail: Detail, sa
         | "incompletesignatureexception"
         | "missingauthenticationtokenexception"
         | "expiredtokenexception" => ModelError::KeyRefused { detail },
-        "resourcenotfoundexception" => ModelError::UnknownModel { detail },
+        "resourcenotfoundexception" => ModelError::unknown_model(detail),
         "validationexception" => of_validation(or(400), detail, said),
         _ => of_status(or(500), retry_after, detail, said),
     }
@@ -79,8 +83,11 @@ fn of_validation(status: u16, detail: Detail, said: &str) -> ModelError {
     if TOO_LONG.iter().any(|words| said.contains(words)) {
         return ModelError::ContextTooLong { detail };
     }
+    if FILTERED.iter().any(|words| said.contains(words)) {
+        return ModelError::Filtered { detail };
+    }
     if said.contains("model identifier") {
-        return ModelError::UnknownModel { detail };
+        return ModelError::unknown_model(detail);
     }
     ModelError::RequestRefused { status, detail }
 }
@@ -89,7 +96,7 @@ fn of_validation(status: u16, detail: Detail, said: &str) -> ModelError {
 fn of_status(status: u16, retry_after: Option<Duration>, detail: Detail, said: &str) -> ModelError {
     match status {
         401 | 403 => ModelError::KeyRefused { detail },
-        404 => ModelError::UnknownModel { detail },
+        404 => ModelError::unknown_model(detail),
         429 => ModelError::RateLimited { retry_after, detail },
         408 | 424 | 500..=599 => ModelError::Overloaded { status, retry_after, detail },
         _ => of_validation(status, detail, said),

@@ -13,6 +13,7 @@ mod fault;
 mod files;
 mod frames;
 mod ids;
+mod replay;
 mod shapes;
 mod thinking;
 mod turns;
@@ -85,7 +86,7 @@ pub(crate) fn address(base: &Target, model: &str, verb: &str) -> Result<Target, 
     // A piece of dots alone would climb out of the path.
     if model.chars().all(|c| c == '.') {
         let detail = Detail::new(format!("{model:?} is no name of a model"));
-        return Err(ModelError::UnknownModel { detail });
+        return Err(ModelError::unknown_model(detail).of_model(model));
     }
     let mut piece = String::with_capacity(model.len());
     for byte in model.bytes() {
@@ -101,7 +102,7 @@ impl Model for Bedrock {
     fn stream(&self, request: Request) -> ModelStream {
         match address(&self.base, &request.model, "converse-stream") {
             Ok(target) => {
-                let mut ask = Ask::new(target, encode(request));
+                let mut ask = Ask::new(target, request.model.clone(), encode(request));
                 ask.accept = "application/vnd.amazon.eventstream, application/json";
                 stream::<Decoder>(self.line.clone(), ask)
             }

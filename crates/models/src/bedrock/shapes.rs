@@ -21,6 +21,12 @@ pub(super) struct Start {
     pub tool_result: Option<Value>,
 }
 
+impl Start {
+    pub(super) fn is_known(&self) -> bool {
+        self.tool_use.is_some() || self.tool_result.is_some()
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ToolUse {
@@ -48,7 +54,19 @@ pub(super) struct Delta {
     pub tool_use: Option<InputPiece>,
     pub tool_result: Option<Vec<Value>>,
     pub reasoning_content: Option<Thought>,
-    pub citation: Option<Citation>,
+    /// Kept as it is: the vendor wants it back.
+    pub citation: Option<Value>,
+}
+
+impl Delta {
+    pub(super) fn is_known(&self) -> bool {
+        let Self { text, tool_use, tool_result, reasoning_content, citation } = self;
+        text.is_some()
+            || tool_use.is_some()
+            || tool_result.is_some()
+            || reasoning_content.is_some()
+            || citation.is_some()
+    }
 }
 
 #[derive(Deserialize)]
@@ -173,7 +191,7 @@ pub(super) struct Block {
 #[derive(Deserialize)]
 pub(super) struct CitedText {
     pub content: Option<Vec<TextPiece>>,
-    pub citations: Option<Vec<Citation>>,
+    pub citations: Option<Vec<Value>>,
 }
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use toolyard_protocol::message::Part;
 
 use super::encode::cache_point;
 use super::files::Files;
-use super::{WIRE, ids};
+use super::{ids, replay};
 use crate::names::Names;
 use crate::pairs::paired;
 use crate::request::{ChatTurn, PastCall, PastResult};
@@ -24,8 +24,15 @@ pub(super) enum History {
     InWords,
 }
 
-pub(super) fn write_turns(turns: Vec<ChatTurn>, names: &Names, history: History, cached: bool) -> Vec<Value> {
-    let mut script = Script { names, history, messages: Vec::new(), files: Files::default() };
+/// `cites` says that the model takes back what it cited.
+pub(super) fn write_turns(
+    turns: Vec<ChatTurn>,
+    names: &Names,
+    history: History,
+    cached: bool,
+    cites: bool,
+) -> Vec<Value> {
+    let mut script = Script { names, history, cites, messages: Vec::new(), files: Files::default() };
     for turn in paired(turns) {
         match turn {
             ChatTurn::User { parts, name: _ } => script.user(parts),
@@ -47,6 +54,7 @@ struct Message {
 struct Script<'n> {
     names: &'n Names,
     history: History,
+    cites: bool,
     messages: Vec<Message>,
     files: Files,
 }
@@ -93,22 +101,24 @@ impl Script<'_> {
     }
 
     fn assistant(&mut self, parts: Vec<Part>, calls: Vec<PastCall>) {
-        let mut blocks: Vec<Value> = parts.into_iter().filter_map(said).collect();
-        match self.history {
-            History::InWords => blocks.extend(
-                calls
-                    .iter()
-                    .map(|call| json!({ "text": format!("[called {} with {}]", call.name, call.args) })),
-            ),
-            History::AsCalls => blocks.extend(once(calls, |call| &call.id).into_iter().map(|call| {
-                json!({ "toolUse": {
-                    "toolUseId": ids::safe(call.id.as_str()),
-                    "name": self.names.alias(&call.name),
-                    // Models write anything; the vendor takes an object.
-                    "input": if call.args.is_object() { call.args } else { json!({}) },
-                } })
-            })),
-        }
+        let calls: Vec<Value> = match self.history {
+            History::InWords => calls
+                .iter()
+                .map(|call| json!({ "text": format!("[called {} with {}]", call.name, call.args) }))
+                .collect(),
+            History::AsCalls => once(calls, |call| &call.id)
+                .into_iter()
+                .map(|call| {
+                    json!({ "toolUse": {
+                        "toolUseId": ids::safe(call.id.as_str()),
+                        "name": self.names.alias(&call.name),
+                        // Models write anything; the vendor takes an object.
+                        "input": if call.args.is_object() { call.args } else { json!({}) },
+                    } })
+                })
+                .collect(),
+        };
+        let blocks = replay::blocks(parts, calls, self.cites);
         self.add("assistant", blocks);
     }
 
@@ -144,32 +154,8 @@ fn once<T>(all: Vec<T>, id: impl Fn(&T) -> &CallId) -> Vec<T> {
     all.into_iter().filter(|one| seen.insert(id(one).clone())).collect()
 }
 
-fn text_block(text: &str) -> Option<Value> {
+pub(super) fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({ "text": text }))
-}
-
-/// A part of an earlier reply, as the vendor gave it.
-fn said(part: Part) -> Option<Value> {
-    match part {
-        Part::Text { text } => text_block(&text),
-        Part::Reasoning { text, metadata } => {
-            // Thoughts go back only with the vendor's own mark: it refuses
-            // thoughts of others.
-            let mut own = metadata.into_shown()?.get_mut(WIRE)?.take();
-            if let Value::String(redacted) = own["redactedContent"].take() {
-                return Some(json!({ "reasoningContent": { "redactedContent": redacted } }));
-            }
-            let signature = own.get_mut("signature")?.take();
-            let thought = json!({ "text": text, "signature": signature });
-            Some(json!({ "reasoningContent": { "reasoningText": thought } }))
-        }
-        Part::Opaque { value } => Some(value.into_shown()?.get_mut(WIRE)?.take()),
-        Part::File { .. }
-        | Part::Source { .. }
-        | Part::ToolCall { .. }
-        | Part::ToolResult { .. }
-        | Part::Data { .. } => None,
-    }
 }
 
 fn result_block(call: &CallId, content: &str, is_error: bool) -> Value {

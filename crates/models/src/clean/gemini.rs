@@ -127,7 +127,7 @@ fn union_of(schema: &Map<String, Value>, nullable: bool, depth: usize, left: &mu
 }
 
 /// `allOf` as one schema.
-fn all_of(schema: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn all_of(schema: &Map<String, Value>) -> Map<String, Value> {
     let mut whole = schema.clone();
     // A part may hold parts of its own.
     for _ in 0..DEPTH {

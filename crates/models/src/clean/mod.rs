@@ -27,6 +27,13 @@ pub enum Rules {
     /// What vendors that enforce an answer's form take: closed objects and no
     /// limits on lengths and numbers. The root may be anything.
     Output,
+    /// The same for OpenAI, whose strict form also wants an object at the root,
+    /// all fields required and a type everywhere.
+    Strict,
+    /// The part of JSON Schema that Gemini takes for answers.
+    GeminiOutput,
+    /// The same for its models before 2.5, which know only its own subset.
+    GeminiOldOutput,
 }
 
 /// Why a schema cannot be offered. The text is for the tool's owner.
@@ -40,17 +47,25 @@ pub enum BadSchema {
     TooLarge { limit: usize },
     #[error("the schema is nested deeper than {limit} levels")]
     TooDeep { limit: usize },
-    #[error("the schema describes no object, and a tool's arguments are one")]
+    #[error("the schema describes no object, and the vendor wants one")]
     NoObject,
+    #[error("the schema leaves open what the vendor wants closed: names, types or presence of fields")]
+    Open,
 }
 
 /// The schema as a vendor takes it.
 pub fn clean(schema: &Value, rules: Rules) -> Result<Value, BadSchema> {
     let plain = inline::inline(schema)?;
+    if matches!(rules, Rules::Output | Rules::Strict) && output::is_open(&plain) {
+        return Err(BadSchema::Open);
+    }
     match rules {
         Rules::Object => root::as_object(plain),
         Rules::Gemini => Ok(gemini::subset(&root::as_object(plain)?)),
         Rules::Output => Ok(output::close(plain)),
+        Rules::Strict => output::strict(root::as_object(plain)?).ok_or(BadSchema::Open),
+        Rules::GeminiOutput => Ok(output::for_gemini(plain)),
+        Rules::GeminiOldOutput => Ok(gemini::subset(&plain)),
     }
 }
 
@@ -62,7 +77,7 @@ pub(crate) fn take_tools(request: &mut Request, rules: Rules) -> (Vec<OfferedToo
         std::mem::take(&mut request.tools).into_iter().filter_map(|tool| match clean(&tool.schema, rules) {
             Ok(schema) => Some(OfferedTool { schema, ..tool }),
             Err(why) => {
-                left_out.push(LeftOut { name: tool.name, reason: why.to_string() });
+                left_out.push(LeftOut::tool(tool.name, &why));
                 None
             }
         });

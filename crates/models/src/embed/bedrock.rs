@@ -45,7 +45,7 @@ fn family(model: &str) -> Result<Family, ModelError> {
         _ if model.contains("cohere.embed") => Ok(Family::Cohere),
         _ => {
             let detail = Detail::new(format!("no known family of embeddings: {model}"));
-            Err(ModelError::UnknownModel { detail })
+            Err(ModelError::unknown_model(detail))
         }
     }
 }

@@ -39,7 +39,7 @@ struct Row {
 
 fn path(model: &str) -> Result<String, ModelError> {
     let detail = || Detail::new("the model's name cannot be part of an address");
-    path_of(model).ok_or_else(|| ModelError::UnknownModel { detail: detail() })
+    path_of(model).ok_or_else(|| ModelError::unknown_model(detail()))
 }
 
 impl Batch for Words {

@@ -115,7 +115,8 @@ impl<B: Batch> Batched<B> {
 
     async fn embed_all(&self, request: EmbedRequest) -> Result<Embedded, CallError> {
         request.check()?;
-        let target = self.words.address(&self.base, &request.model)?;
+        let target =
+            self.words.address(&self.base, &request.model).map_err(|error| error.of_model(&request.model))?;
         let EmbedRequest { model, texts, dimensions, purpose } = request;
         let size = self.words.size(&model).max(1);
         let batches: Vec<EmbedRequest> = texts
@@ -135,7 +136,9 @@ impl<B: Batch> Batched<B> {
 
     async fn embed_batch(&self, target: &Target, batch: EmbedRequest) -> Result<Embedded, ModelError> {
         let body = self.words.encode(&batch)?;
-        let answer = ask(&self.line, target, &body, self.words.refused()).await?;
+        let answer = ask(&self.line, target, &body, self.words.refused())
+            .await
+            .map_err(|error: ModelError| error.of_model(&batch.model))?;
         let mut embedded = self.words.decode(answer)?;
         if embedded.vectors.len() != batch.texts.len() {
             let (got, asked) = (embedded.vectors.len(), batch.texts.len());

@@ -12,6 +12,7 @@ use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
 use crate::lenient::filled;
 use crate::sse::{Listen, SseDecoder};
+use crate::unknown::Unknown;
 use crate::wire::{Refusal, parse};
 
 /// Reads one reply.
@@ -27,6 +28,7 @@ pub struct Listener {
     calls: usize,
     grounding: Grounding,
     facts: Map<String, Value>,
+    unknown: Unknown,
     usage: Option<Usage>,
     finish: Option<FinishReason>,
     done: bool,
@@ -45,7 +47,10 @@ impl Listen for Listener {
             // A named event of somebody in between: read it if it is ours.
             Some(_) => match serde_json::from_str(data) {
                 Ok(piece) => self.take(piece, out),
-                Err(_) => Ok(()),
+                Err(_) => {
+                    self.unknown.keep(event.event.as_deref(), data);
+                    Ok(())
+                }
             },
         }
     }
@@ -69,6 +74,7 @@ impl Listen for Listener {
         };
         self.done = true;
         self.grounding.tell(&self.text, &mut self.facts, out);
+        self.unknown.tell(&mut self.facts);
         if !self.facts.is_empty() {
             out.push(Chunk::Metadata { value: Value::Object(std::mem::take(&mut self.facts)) });
         }

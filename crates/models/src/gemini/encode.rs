@@ -3,12 +3,13 @@
 use serde_json::{Map, Value, json};
 use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
 
+use super::WIRE;
 use super::contents::contents;
 use super::version::Version;
 use crate::clean::{Rules, clean, take_tools};
 use crate::names::Names;
-use crate::request::{OfferedTool, OutputSchema, Request};
-use crate::wire::Encoded;
+use crate::request::{OfferedTool, Request};
+use crate::wire::{Encoded, LeftOut};
 
 /// The body of a streamed request. `provider_options.gemini` is merged last:
 /// its fields replace ours, those of `generationConfig` one by one, and a
@@ -17,12 +18,10 @@ use crate::wire::Encoded;
 pub fn encode(mut request: Request) -> Encoded {
     let names = Names::lettered(&request);
     let version = Version::of(&request.model);
-    let (tools, left_out) = take_tools(&mut request, Rules::Gemini);
-    let hosted = request.take_hosted("gemini");
-    let mut options = match request.provider_options.and_then(|mut all| all.remove("gemini")) {
-        Some(Value::Object(options)) => options,
-        Some(_) | None => Map::new(),
-    };
+    let (tools, mut left_out) = take_tools(&mut request, Rules::Gemini);
+    let hosted = request.take_hosted(WIRE);
+    let mut options = request.take_options(WIRE);
+    let form = form(&mut request, version, &mut left_out);
     let search = options.remove("google_search").and_then(google_search);
     let mut offered: Vec<Value> = search.into_iter().chain(hosted).collect();
     let functions: Vec<Value> = tools.into_iter().map(|offered| function(offered, &names)).collect();
@@ -53,9 +52,7 @@ pub fn encode(mut request: Request) -> Encoded {
     if let Some(reasoning) = request.reasoning.filter(|r| r.enabled) {
         config.insert("thinkingConfig".to_owned(), thinking(&reasoning, version));
     }
-    if let Some(output) = request.output {
-        config.extend(form(output, version));
-    }
+    config.extend(form.unwrap_or_default());
     if let Some(Value::Object(theirs)) = options.remove("generationConfig") {
         merge(&mut config, theirs);
     }
@@ -140,14 +137,20 @@ fn thinking(reasoning: &Reasoning, version: Version) -> Value {
     settings
 }
 
-/// Newer models take a JSON Schema as it is, older ones the vendor's own.
-fn form(OutputSchema { name: _, schema, strict: _ }: OutputSchema, version: Version) -> Map<String, Value> {
+/// The form of the answer, taken out of the request. Newer models take JSON
+/// Schema, older ones the vendor's own. What neither can say is asked in words.
+fn form(request: &mut Request, version: Version, left_out: &mut Vec<LeftOut>) -> Option<Map<String, Value>> {
+    let output = request.output.take()?;
+    let (field, rules) = match version.is_at_least(2, 5) {
+        true => ("responseJsonSchema", Rules::GeminiOutput),
+        false => ("responseSchema", Rules::GeminiOldOutput),
+    };
+    let cleaned = clean(&output.schema, rules);
+    if let Err(why) = &cleaned {
+        left_out.push(request.ask_in_words(output, why));
+    }
     let mut form = Map::new();
     form.insert("responseMimeType".to_owned(), Value::from("application/json"));
-    if version.is_at_least(2, 5) {
-        form.insert("responseJsonSchema".to_owned(), schema);
-    } else if let Ok(schema) = clean(&schema, Rules::Gemini) {
-        form.insert("responseSchema".to_owned(), schema);
-    }
-    form
+    form.extend(cleaned.ok().map(|schema| (field.to_owned(), schema)));
+    Some(form)
 }

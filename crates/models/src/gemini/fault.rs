@@ -34,10 +34,11 @@ fn meaning(status: u16, asked: Option<Duration>, error: &Value, detail: Detail) 
             ModelError::Overloaded { status, retry_after, detail }
         }
         "UNAUTHENTICATED" | "PERMISSION_DENIED" => ModelError::KeyRefused { detail },
-        "NOT_FOUND" => ModelError::UnknownModel { detail },
+        "NOT_FOUND" => ModelError::unknown_model(detail),
         // A wrong key is an invalid argument to this vendor.
         "INVALID_ARGUMENT" if says_reason(error, "API_KEY_INVALID") => ModelError::KeyRefused { detail },
         "INVALID_ARGUMENT" if is_too_long(message) => ModelError::ContextTooLong { detail },
+        "INVALID_ARGUMENT" | "FAILED_PRECONDITION" if is_filtered(message) => ModelError::Filtered { detail },
         _ => of_status(status, retry_after, detail),
     }
 }
@@ -45,7 +46,7 @@ fn meaning(status: u16, asked: Option<Duration>, error: &Value, detail: Detail) 
 fn of_status(status: u16, retry_after: Option<Duration>, detail: Detail) -> ModelError {
     match status {
         401 | 403 => ModelError::KeyRefused { detail },
-        404 => ModelError::UnknownModel { detail },
+        404 => ModelError::unknown_model(detail),
         429 => ModelError::RateLimited { retry_after, detail },
         408 | 409 | 500..=599 => ModelError::Overloaded { status, retry_after, detail },
         _ => ModelError::RequestRefused { status, detail },
@@ -55,6 +56,13 @@ fn of_status(status: u16, retry_after: Option<Duration>, detail: Detail) -> Mode
 fn is_too_long(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     message.contains("token count") && (message.contains("exceed") || message.contains("maximum"))
+}
+
+fn is_filtered(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["prohibited content", "blocked due to", "blocked by", "safety filter", "violat"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 fn details(error: &Value) -> impl Iterator<Item = &Value> {

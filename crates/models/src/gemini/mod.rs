@@ -61,10 +61,11 @@ impl Model for Gemini {
     fn stream(&self, request: Request) -> ModelStream {
         let Some(path) = path_of(&request.model) else {
             let detail = Detail::new("the model's name cannot be part of an address");
-            return futures::stream::iter([Err(ModelError::UnknownModel { detail })]).boxed();
+            let error = ModelError::unknown_model(detail).of_model(&request.model);
+            return futures::stream::iter([Err(error)]).boxed();
         };
         let target = self.base.below(&format!("{path}:streamGenerateContent")).asking("alt", "sse");
-        stream::<Decoder>(self.line.clone(), Ask::new(target, encode(request)))
+        stream::<Decoder>(self.line.clone(), Ask::new(target, request.model.clone(), encode(request)))
     }
 
     fn provider(&self) -> &str {

@@ -34,6 +34,10 @@ struct Answer {
 }
 
 impl Paint for Words {
+    fn usual_model(&self) -> &'static str {
+        "amazon.nova-canvas-v1:0"
+    }
+
     fn most(&self, _: &str) -> u32 {
         MOST
     }
@@ -41,7 +45,7 @@ impl Paint for Words {
     fn address(&self, base: &Target, model: &str) -> Result<Target, ModelError> {
         if !model.contains("amazon.nova-canvas") && !model.contains("amazon.titan-image") {
             let detail = Detail::new(format!("no known family of images: {model}"));
-            return Err(ModelError::UnknownModel { detail });
+            return Err(ModelError::unknown_model(detail));
         }
         address(base, model, "invoke")
     }

@@ -36,6 +36,10 @@ impl Images for DemoImages {
     fn provider(&self) -> &str {
         &self.name
     }
+
+    fn usual_model(&self) -> &'static str {
+        "demo"
+    }
 }
 
 /// The same words give the same picture.

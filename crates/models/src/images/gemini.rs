@@ -79,6 +79,10 @@ struct Feedback {
 }
 
 impl Paint for Words {
+    fn usual_model(&self) -> &'static str {
+        "gemini-2.5-flash-image"
+    }
+
     fn most(&self, model: &str) -> u32 {
         if is_imagen(model) { IMAGEN_MOST } else { 1 }
     }
@@ -86,7 +90,7 @@ impl Paint for Words {
     fn address(&self, base: &Target, model: &str) -> Result<Target, ModelError> {
         let Some(path) = path_of(model) else {
             let detail = Detail::new("the model's name cannot be part of an address");
-            return Err(ModelError::UnknownModel { detail });
+            return Err(ModelError::unknown_model(detail));
         };
         let verb = if is_imagen(model) { "predict" } else { "generateContent" };
         Ok(base.below(&format!("{path}:{verb}")))

@@ -38,6 +38,8 @@ pub trait Images: Send + Sync + fmt::Debug {
     fn paint(&self, request: ImageRequest) -> BoxFuture<'_, Result<Vec<Image>, CallError>>;
     /// The name it is configured under.
     fn provider(&self) -> &str;
+    /// The model that paints when nobody names one.
+    fn usual_model(&self) -> &'static str;
 }
 
 /// What to paint.
@@ -87,6 +89,8 @@ impl fmt::Debug for Image {
 
 /// One vendor's words for a question. Pure.
 pub trait Paint: Send + Sync + fmt::Debug {
+    /// The model that paints when nobody names one.
+    fn usual_model(&self) -> &'static str;
     /// Pictures that this model gives at once.
     fn most(&self, model: &str) -> u32;
     fn address(&self, base: &Target, model: &str) -> Result<Target, ModelError>;
@@ -118,7 +122,8 @@ impl<P: Paint> Painter<P> {
 
     async fn paint_all(&self, request: ImageRequest) -> Result<Vec<Image>, CallError> {
         request.check()?;
-        let target = self.words.address(&self.base, &request.model)?;
+        let named = |error: ModelError| error.of_model(&request.model);
+        let target = self.words.address(&self.base, &request.model).map_err(named)?;
         let most = self.words.most(&request.model).max(1);
         let mut images = Vec::new();
         let mut left = request.count;
@@ -126,7 +131,7 @@ impl<P: Paint> Painter<P> {
             let count = left.min(most);
             left -= count;
             let body = self.words.encode(&ImageRequest { count, ..request.clone() });
-            let answer = ask(&self.line, &target, &body, self.words.refused()).await?;
+            let answer = ask(&self.line, &target, &body, self.words.refused()).await.map_err(named)?;
             for text in self.words.decode(answer)? {
                 images.push(image(&text)?);
             }
@@ -145,6 +150,10 @@ impl<P: Paint> Images for Painter<P> {
 
     fn provider(&self) -> &str {
         &self.name
+    }
+
+    fn usual_model(&self) -> &'static str {
+        self.words.usual_model()
     }
 }
 

@@ -34,6 +34,10 @@ struct Row {
 }
 
 impl Paint for Words {
+    fn usual_model(&self) -> &'static str {
+        "gpt-image-1"
+    }
+
     fn most(&self, model: &str) -> u32 {
         if model.starts_with("dall-e-3") { 1 } else { 10 }
     }

@@ -13,6 +13,7 @@ use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
 use crate::lenient::{Text, filled};
 use crate::sse::{Listen, SseDecoder};
+use crate::unknown::Unknown;
 use crate::wire::{Refusal, parse};
 
 /// Reads one reply.
@@ -24,6 +25,7 @@ pub struct Listener {
     calls: Calls,
     thoughts: Thoughts,
     facts: Map<String, Value>,
+    unknown: Unknown,
     usage: Option<Usage>,
     finish: Option<FinishReason>,
     done: bool,
@@ -40,16 +42,24 @@ impl Listen for Listener {
             None | Some("message") => self.hear_whole(data, out),
             Some("error") => Err(fault::in_stream(&parse(data))),
             // A named event of somebody in between: read it if it is ours.
-            Some(_) => match serde_json::from_str::<Piece<'_>>(data) {
-                Ok(piece) => self.take(piece, out),
-                Err(_) => Ok(()),
+            name @ Some(_) => match serde_json::from_str::<Piece<'_>>(data) {
+                Ok(piece) if !piece.tells_nothing() => self.take(piece, out),
+                Ok(_) | Err(_) => {
+                    self.unknown.keep(name, data);
+                    Ok(())
+                }
             },
         }
     }
 
     fn hear_whole(&mut self, body: &str, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         match serde_json::from_str::<Piece<'_>>(body) {
-            Ok(piece) => self.take(piece, out),
+            Ok(piece) => {
+                if piece.tells_nothing() {
+                    self.unknown.keep(None, body);
+                }
+                self.take(piece, out)
+            }
             Err(why) => Err(ModelError::Unreadable { detail: Detail::new(format!("{why} in: {body}")) }),
         }
     }
@@ -76,6 +86,7 @@ impl Listen for Listener {
             out.push(Chunk::ReasoningMetadata { value });
         }
         self.calls.finish(out)?;
+        self.unknown.tell(&mut self.facts);
         if !self.facts.is_empty() {
             out.push(Chunk::Metadata { value: Value::Object(std::mem::take(&mut self.facts)) });
         }

@@ -4,17 +4,22 @@ use serde_json::{Map, Value, json};
 use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
 
 use super::messages::push_turns;
-use crate::clean::{Rules, clean, take_tools};
+use crate::clean::{BadSchema, Rules, clean, take_tools};
 use crate::names::Names;
 use crate::request::{OfferedTool, OutputSchema, Request};
-use crate::wire::Encoded;
+use crate::wire::{Encoded, LeftOut};
+
+/// Whose options and tools these are.
+pub(crate) const VENDOR: &str = "openai";
 
 /// The body of a streamed chat completion. `provider_options.openai` is merged
 /// last: its fields replace ours, and a `null` removes one.
 pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
-    let (tools, left_out) = take_tools(&mut request, Rules::Object);
-    let hosted = request.take_hosted("openai");
+    let (tools, mut left_out) = take_tools(&mut request, Rules::Object);
+    let hosted = request.take_hosted(VENDOR);
+    let mut options = request.take_options(VENDOR);
+    let form = form(&mut request, &mut left_out);
     let mut body = Map::new();
     let role = system_role(request.reasoning.as_ref());
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
@@ -25,6 +30,7 @@ pub fn encode(mut request: Request) -> Encoded {
     // The vendor's newer models want another word for the same limit; most
     // other servers know only the old one.
     let limit = if thinks(&request.model) { "max_completion_tokens" } else { "max_tokens" };
+    let tempered = takes_temperature(&request.model, request.reasoning.as_ref());
     body.insert("model".to_owned(), Value::from(request.model));
     body.insert("messages".to_owned(), Value::from(messages));
     body.insert("stream".to_owned(), Value::from(true));
@@ -42,7 +48,7 @@ pub fn encode(mut request: Request) -> Encoded {
             body.insert("tool_choice".to_owned(), Value::from(choice));
         }
     }
-    if let Some(temperature) = request.temperature {
+    if let Some(temperature) = request.temperature.filter(|_| tempered) {
         body.insert("temperature".to_owned(), Value::from(temperature));
     }
     if let Some(tokens) = request.max_output_tokens {
@@ -51,23 +57,21 @@ pub fn encode(mut request: Request) -> Encoded {
     if let Some(effort) = request.reasoning.filter(|r| r.enabled).and_then(|r| r.effort) {
         body.insert("reasoning_effort".to_owned(), Value::from(effort_word(effort)));
     }
-    if let Some(output) = request.output {
-        let form = json!({ "type": "json_schema", "json_schema": json_schema(output) });
+    if let Some(form) = form {
+        let form = json!({ "type": "json_schema", "json_schema": form });
         body.insert("response_format".to_owned(), form);
     }
-    if let Some(Value::Object(mut options)) = request.provider_options.and_then(|mut o| o.remove("openai")) {
-        // The same switch as on the vendor's newer wire.
-        match options.remove("web_search") {
-            Some(Value::Bool(true)) => drop(body.insert("web_search_options".to_owned(), json!({}))),
-            Some(settings @ Value::Object(_)) => drop(body.insert("web_search_options".to_owned(), settings)),
-            Some(_) | None => {}
-        }
-        for (name, value) in options {
-            match value {
-                Value::Null => body.remove(&name),
-                value => body.insert(name, value),
-            };
-        }
+    // The same switch as on the vendor's newer wire.
+    match options.remove("web_search") {
+        Some(Value::Bool(true)) => drop(body.insert("web_search_options".to_owned(), json!({}))),
+        Some(settings @ Value::Object(_)) => drop(body.insert("web_search_options".to_owned(), settings)),
+        Some(_) | None => {}
+    }
+    for (name, value) in options {
+        match value {
+            Value::Null => body.remove(&name),
+            value => body.insert(name, value),
+        };
     }
     Encoded { body: Value::Object(body), names, left_out }
 }
@@ -106,33 +110,38 @@ pub(crate) fn thinks(model: &str) -> bool {
         || (generation("gpt-").is_some_and(|n| n >= 5) && !name.contains("-chat"))
 }
 
-/// The form of an answer. The vendor enforces only schemas that require all
-/// their fields; for others it tries its best.
-pub(crate) fn json_schema(OutputSchema { name, schema, strict }: OutputSchema) -> Map<String, Value> {
-    let closed = clean(&schema, Rules::Output).ok().filter(|closed| strict && requires_all(closed));
-    let name = Names::new([name.as_str()]).alias(&name).to_owned();
-    Map::from_iter([
-        ("name".to_owned(), Value::from(name)),
-        ("strict".to_owned(), Value::from(closed.is_some())),
-        ("schema".to_owned(), closed.unwrap_or(schema)),
-    ])
+/// The vendor's models that think refuse every temperature while they do.
+pub(crate) fn takes_temperature(model: &str, reasoning: Option<&Reasoning>) -> bool {
+    let off = reasoning.is_some_and(|r| r.enabled && r.effort == Some(ReasoningEffort::None));
+    !thinks(model) || off
 }
 
-fn requires_all(schema: &Value) -> bool {
-    match schema {
-        Value::Object(map) => {
-            let required = map.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-            let all = match map.get("properties") {
-                Some(Value::Object(fields)) => {
-                    fields.keys().all(|name| required.iter().any(|known| known == name.as_str()))
-                }
-                Some(_) | None => true,
-            };
-            all && map.values().all(requires_all)
+/// The form of the answer, taken out of the request. A schema that the vendor
+/// cannot take at all is asked for in words.
+pub(crate) fn form(request: &mut Request, left_out: &mut Vec<LeftOut>) -> Option<Map<String, Value>> {
+    let output = request.output.take()?;
+    match json_schema(&output) {
+        Ok(form) => Some(form),
+        Err(why) => {
+            left_out.push(request.ask_in_words(output, &why));
+            None
         }
-        Value::Array(list) => list.iter().all(requires_all),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
+}
+
+/// The vendor enforces only schemas that require all their fields; for others
+/// it tries its best.
+fn json_schema(output: &OutputSchema) -> Result<Map<String, Value>, BadSchema> {
+    let OutputSchema { name, schema, strict } = output;
+    let closed = if *strict { clean(schema, Rules::Strict).ok() } else { None };
+    let strict = closed.is_some();
+    let schema = closed.map_or_else(|| clean(schema, Rules::Object), Ok)?;
+    let name = Names::new([name.as_str()]).alias(name).to_owned();
+    Ok(Map::from_iter([
+        ("name".to_owned(), Value::from(name)),
+        ("strict".to_owned(), Value::from(strict)),
+        ("schema".to_owned(), schema),
+    ]))
 }
 
 fn tool(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {

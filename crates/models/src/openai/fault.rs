@@ -13,10 +13,13 @@ pub(crate) fn of_status(status: u16, retry_after: Option<Duration>, body: &str) 
     let detail = Detail::new(format!("status {status}: {body}"));
     match status {
         401 | 403 => ModelError::KeyRefused { detail },
-        404 => ModelError::UnknownModel { detail },
-        _ if says(&error, &["model_not_found"]) => ModelError::UnknownModel { detail },
+        404 => ModelError::unknown_model(detail),
+        _ if says(&error, &["model_not_found"]) => ModelError::unknown_model(detail),
         // A used-up account does not fill while we wait.
-        429 if says(&error, &["insufficient_quota"]) => ModelError::RequestRefused { status, detail },
+        402 => ModelError::OutOfQuota { detail },
+        _ if says(&error, &["insufficient_quota", "billing_hard_limit", "insufficient_credits"]) => {
+            ModelError::OutOfQuota { detail }
+        }
         429 => ModelError::RateLimited { retry_after, detail },
         _ if says(&error, &["context_length_exceeded"]) => ModelError::ContextTooLong { detail },
         _ if says(&error, &["content_filter", "content_policy_violation"]) => ModelError::Filtered { detail },

@@ -28,6 +28,15 @@ pub(super) struct Piece<'a> {
     pub error: Option<Value>,
 }
 
+impl Piece<'_> {
+    /// Nothing in it is part of a reply as we know it. Some servers tell what
+    /// their filters found before the reply begins.
+    pub(super) fn tells_nothing(&self) -> bool {
+        let silent = self.choices.as_ref().is_none_or(Vec::is_empty);
+        silent && self.usage.is_none() && self.x_groq.is_none() && self.error.is_none()
+    }
+}
+
 #[derive(Deserialize)]
 pub(super) struct Extra {
     pub usage: Option<Box<Tokens>>,

@@ -16,6 +16,7 @@ use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
 use crate::lenient::filled;
 use crate::sse::{Listen, SseDecoder};
+use crate::unknown::Unknown;
 use crate::wire::Refusal;
 
 /// Reads one reply.
@@ -29,6 +30,7 @@ pub struct Listener {
     /// Items that were told.
     items: u64,
     facts: Map<String, Value>,
+    unknown: Unknown,
     usage: Option<Usage>,
     finish: Option<FinishReason>,
     done: bool,
@@ -49,13 +51,19 @@ impl Listen for Listener {
                 if kind == "error" || (kind.is_empty() && event.error.is_some()) {
                     return Err(fault::in_stream(data));
                 }
+                if !kind.is_empty() && !kind.starts_with("response.") {
+                    self.unknown.keep(Some(&kind), data);
+                }
                 self.take(&kind, event, out)
             }
             Err(_) if named == "error" => Err(fault::in_stream(data)),
             Err(why) if concerns_us(named, data) => {
                 Err(ModelError::Unreadable { detail: Detail::new(format!("{why} in: {data}")) })
             }
-            Err(_) => Ok(()),
+            Err(_) => {
+                self.unknown.keep(event.event.as_deref(), data);
+                Ok(())
+            }
         }
     }
 
@@ -73,6 +81,7 @@ impl Listen for Listener {
         self.done = true;
         let has_calls = !self.calls.is_empty();
         self.calls.finish(out)?;
+        self.unknown.tell(&mut self.facts);
         if !self.facts.is_empty() {
             out.push(Chunk::Metadata { value: Value::Object(std::mem::take(&mut self.facts)) });
         }

@@ -7,7 +7,7 @@ use toolyard_protocol::agent::{Reasoning, ToolChoice};
 use super::items::input;
 use crate::clean::{Rules, take_tools};
 use crate::names::Names;
-use crate::openai::encode::{effort_word, json_schema, thinks};
+use crate::openai::encode::{VENDOR, effort_word, form, takes_temperature, thinks};
 use crate::request::{OfferedTool, Request};
 use crate::wire::Encoded;
 
@@ -16,8 +16,10 @@ use crate::wire::Encoded;
 /// the vendor's own search: `true`, or the settings of that tool.
 pub fn encode(mut request: Request) -> Encoded {
     let names = Names::of(&request);
-    let (tools, left_out) = take_tools(&mut request, Rules::Object);
-    let hosted = request.take_hosted("openai");
+    let (tools, mut left_out) = take_tools(&mut request, Rules::Object);
+    let hosted = request.take_hosted(VENDOR);
+    let mut options = request.take_options(VENDOR);
+    let form = form(&mut request, &mut left_out);
     let Request {
         model,
         system,
@@ -27,20 +29,17 @@ pub fn encode(mut request: Request) -> Encoded {
         temperature,
         max_output_tokens,
         reasoning,
-        provider_options,
+        provider_options: _,
         provider_tools: _,
-        output,
+        output: _,
     } = request;
-    let mut options = match provider_options.and_then(|mut all| all.remove("openai")) {
-        Some(Value::Object(options)) => options,
-        Some(_) | None => Map::new(),
-    };
     let search = options.remove("web_search").and_then(web_search);
     let mut tools: Vec<Value> = tools.into_iter().map(|offered| tool(offered, &names)).collect();
     tools.extend(search);
     tools.extend(hosted);
 
     let role = reasoning.as_ref().and_then(|r| r.system_message_mode.as_deref());
+    let tempered = takes_temperature(&model, reasoning.as_ref());
     let mut body = Map::new();
     let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
     if may_think(&model, reasoning.as_ref()) {
@@ -61,7 +60,7 @@ pub fn encode(mut request: Request) -> Encoded {
             ToolChoice::None => drop(put("tool_choice", Value::from("none"))),
         }
     }
-    if let Some(temperature) = temperature {
+    if let Some(temperature) = temperature.filter(|_| tempered) {
         put("temperature", Value::from(temperature));
     }
     if let Some(tokens) = max_output_tokens {
@@ -70,8 +69,7 @@ pub fn encode(mut request: Request) -> Encoded {
     if let Some(settings) = reasoning.filter(|r| r.enabled).and_then(thinking) {
         put("reasoning", settings);
     }
-    if let Some(output) = output {
-        let mut format = json_schema(output);
+    if let Some(mut format) = form {
         format.insert("type".to_owned(), Value::from("json_schema"));
         put("text", json!({ "format": format }));
     }

@@ -59,7 +59,10 @@ impl Responses {
 
 impl Model for Responses {
     fn stream(&self, request: Request) -> ModelStream {
-        stream::<Decoder>(self.line.clone(), Ask::new(self.target.clone(), encode(request)))
+        stream::<Decoder>(
+            self.line.clone(),
+            Ask::new(self.target.clone(), request.model.clone(), encode(request)),
+        )
     }
 
     fn provider(&self) -> &str {

@@ -96,6 +96,8 @@ pub struct Attempt<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) target: Target,
+    /// The model's name at its vendor.
+    pub(crate) model: String,
     pub(crate) accept: &'static str,
     pub(crate) body: Bytes,
     pub(crate) names: Names,
@@ -103,10 +105,10 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    pub(crate) fn new(target: Target, encoded: Encoded) -> Self {
+    pub(crate) fn new(target: Target, model: String, encoded: Encoded) -> Self {
         let Encoded { body, names, left_out } = encoded;
         let accept = "text/event-stream, application/json";
-        Self { target, accept, body: Bytes::from(body.to_string()), names, left_out }
+        Self { target, model, accept, body: Bytes::from(body.to_string()), names, left_out }
     }
 }
 

@@ -13,9 +13,10 @@ mod session;
 use std::time::Duration;
 
 use serde_json::Value;
+use toolyard_protocol::run::FinishReason;
 
 use crate::chunk::Chunk;
-use crate::error::ModelError;
+use crate::error::{Detail, ModelError};
 use crate::names::Names;
 
 pub(crate) use fault::parse;
@@ -27,6 +28,12 @@ pub(crate) use once::ask;
 pub const EVENT_BYTES: usize = 4 << 20;
 /// Bytes of a whole reply.
 pub const REPLY_BYTES: u64 = 64 << 20;
+
+/// The fact of a reply that lists the tools that the vendor could not take:
+/// `[{name, reason}]`.
+pub const TOOLS_LEFT_OUT: &str = "toolsLeftOut";
+/// The fact that says why the form of the answer was only asked for in words.
+pub const OUTPUT_IN_WORDS: &str = "outputInWords";
 
 /// Reads one reply, without IO: the same bytes give the same chunks at every
 /// split.
@@ -53,6 +60,24 @@ pub trait Decode: Default + Send + 'static {
     fn refused(refusal: &Refusal) -> ModelError;
 }
 
+/// A reply that a filter ended before it said anything is no reply: the caller
+/// is told why there is none. `start` is where the end of the reply begins.
+pub(crate) fn unless_filtered(told: bool, start: usize, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+    let end = &out[start..];
+    let tail =
+        |chunk: &Chunk| matches!(chunk, Chunk::Metadata { .. } | Chunk::Usage { .. } | Chunk::Finish { .. });
+    let filtered = matches!(end.last(), Some(Chunk::Finish { reason: FinishReason::ContentFilter }));
+    if told || !filtered || !end.iter().all(tail) {
+        return Ok(());
+    }
+    let facts = end.iter().find_map(|chunk| match chunk {
+        Chunk::Metadata { value } => Some(value.to_string()),
+        _ => None,
+    });
+    out.truncate(start);
+    Err(ModelError::Filtered { detail: Detail::new(facts.unwrap_or_default()) })
+}
+
 /// An answer that is no success.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refusal {
@@ -77,15 +102,30 @@ pub struct Encoded {
     pub body: Value,
     /// The tools' names on this wire.
     pub names: Names,
-    /// Tools that the vendor could not take.
+    /// What the vendor could not take.
     pub left_out: Vec<LeftOut>,
 }
 
-/// A tool that the model is not offered, and why.
+/// What a vendor could not take as it was, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
+    pub what: What,
     pub name: String,
     pub reason: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// The model is not offered this tool.
+    Tool,
+    /// The form of the answer is only asked for in words.
+    Output,
+}
+
+impl LeftOut {
+    pub(crate) fn tool(name: String, why: &impl ToString) -> Self {
+        Self { what: What::Tool, name, reason: why.to_string() }
+    }
 }
 
 /// How long a vendor may take.

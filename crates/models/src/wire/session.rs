@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, Sleep, sleep};
 use toolyard_egress::{Answer, Body, EgressError, Letter, Patience, Verb};
 
 use super::line::{Ask, Attempt, Line};
-use super::{Decode, LeftOut, REPLY_BYTES, Refusal, Timeouts, fault};
+use super::{Decode, LeftOut, OUTPUT_IN_WORDS, REPLY_BYTES, Refusal, TOOLS_LEFT_OUT, Timeouts, What, fault};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
 use crate::retry::noise;
@@ -64,7 +64,9 @@ impl<D: Decode> Session<D> {
             }
             let step = match std::mem::replace(&mut self.state, State::Over) {
                 State::Over => return None,
-                State::Failed(error) => return Some(Err(error.sealed(&self.line.secrets))),
+                State::Failed(error) => {
+                    return Some(Err(error.sealed(&self.line.secrets).of_model(&self.ask.model)));
+                }
                 State::Send => self.send().await,
                 State::Read(reading) => self.read(reading).await,
             };
@@ -86,13 +88,12 @@ impl<D: Decode> Session<D> {
                 Chunk::ToolInputStart { name, .. } | Chunk::ToolCall { name, .. } => {
                     *name = names.given(name).to_owned();
                 }
-                Chunk::Metadata { value: Value::Object(facts) } if !self.ask.left_out.is_empty() => {
-                    let left_out = std::mem::take(&mut self.ask.left_out);
-                    facts.insert("toolsLeftOut".to_owned(), told(&left_out));
+                Chunk::Metadata { value: Value::Object(facts) } => {
+                    facts.extend(told(std::mem::take(&mut self.ask.left_out)));
                 }
                 Chunk::Finish { .. } if !self.ask.left_out.is_empty() => {
-                    let value = json!({ "toolsLeftOut": told(&std::mem::take(&mut self.ask.left_out)) });
-                    self.ready.push_back(Chunk::Metadata { value });
+                    let facts = told(std::mem::take(&mut self.ask.left_out));
+                    self.ready.push_back(Chunk::Metadata { value: Value::Object(facts) });
                 }
                 Chunk::TextDelta { .. }
                 | Chunk::ReasoningDelta { .. }
@@ -215,8 +216,20 @@ impl<D: Decode> Session<D> {
     }
 }
 
-fn told(left_out: &[LeftOut]) -> Value {
-    left_out.iter().map(|LeftOut { name, reason }| json!({ "name": name, "reason": reason })).collect()
+/// What was left out, as facts about the reply.
+fn told(left_out: Vec<LeftOut>) -> Map<String, Value> {
+    let mut facts = Map::new();
+    let mut tools = Vec::new();
+    for LeftOut { what, name, reason } in left_out {
+        match what {
+            What::Tool => tools.push(json!({ "name": name, "reason": reason })),
+            What::Output => drop(facts.insert(OUTPUT_IN_WORDS.to_owned(), Value::from(reason))),
+        }
+    }
+    if !tools.is_empty() {
+        facts.insert(TOOLS_LEFT_OUT.to_owned(), Value::from(tools));
+    }
+    facts
 }
 
 pub(super) async fn refusal(mut answer: Answer) -> Refusal {

@@ -102,7 +102,8 @@ fn a_reply_that_is_not_streamed_is_the_same_reply() {
 
 #[test]
 fn every_stop_reason_has_its_meaning() {
-    let reason = |vendor: &str| match whole(&json!({ "content": [], "stop_reason": vendor })).chunks.pop() {
+    let said = json!([{ "type": "text", "text": "I" }]);
+    let reason = |vendor: &str| match whole(&json!({ "content": said, "stop_reason": vendor })).chunks.pop() {
         Some(Chunk::Finish { reason }) => reason,
         other => panic!("{other:?}"),
     };
@@ -167,7 +168,13 @@ fn a_refusal_says_what_the_caller_can_do() {
     assert!(refused(529, "overloaded_error", "Overloaded").retryable());
     assert_eq!(refused(404, "not_found_error", "model: x").code(), ErrorCode::ModelNotFound);
     assert!(matches!(refused(401, "authentication_error", "x"), ModelError::KeyRefused { .. }));
-    assert!(matches!(refused(402, "billing_error", "x"), ModelError::RequestRefused { status: 402, .. }));
+    for empty in [
+        refused(402, "billing_error", "x"),
+        refused(400, "invalid_request_error", "Your credit balance is too low to access the API."),
+    ] {
+        assert!(matches!(empty, ModelError::OutOfQuota { .. }), "{empty:?}");
+        assert!(empty.falls_back() && !empty.retryable());
+    }
     for words in [
         "prompt is too long: 213000 tokens > 200000 maximum",
         "input length and `max_tokens` exceed context limit: 190000 + 16000 > 200000",

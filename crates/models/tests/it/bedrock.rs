@@ -9,7 +9,7 @@ use toolyard_egress::{Door, Header, Target};
 use toolyard_models::bedrock::{Access, Bedrock, Decoder, NoPlace, Place, Signer};
 use toolyard_models::scripted::{Reply, Upstream};
 use toolyard_models::wire::{Attempt, Decode, Refusal, Sign};
-use toolyard_models::{Chunk, Model, ModelError, Request, Retry};
+use toolyard_models::{Chunk, Model, ModelError, Request, Retry, UNKNOWN};
 use toolyard_protocol::run::{FinishReason, Usage};
 
 use crate::fixtures::{Outcome, asking, collect, hasty};
@@ -21,7 +21,7 @@ fn vendor() -> Vendor {
     VENDORS.into_iter().find(|vendor| vendor.name == "bedrock").unwrap()
 }
 
-fn decode(bytes: &[u8]) -> Outcome {
+pub(crate) fn decode(bytes: &[u8]) -> Outcome {
     (vendor().decode)(&[bytes])
 }
 
@@ -65,7 +65,7 @@ fn frame(headers: &[(&str, &str)], payload: &Value) -> Vec<u8> {
     bytes
 }
 
-fn event(kind: &str, payload: &Value) -> Vec<u8> {
+pub(crate) fn event(kind: &str, payload: &Value) -> Vec<u8> {
     frame(&[(":message-type", "event"), (":event-type", kind)], payload)
 }
 
@@ -118,14 +118,21 @@ fn s6_bytes_that_are_no_frames_end_in_one_typed_error() {
 }
 
 #[test]
-fn unknown_events_headers_and_fields_are_no_error() {
+fn s6_unknown_events_headers_and_fields_are_kept_and_no_error() {
     let mut bytes = event("soonToCome", &json!({ "x": 1 }));
     bytes.extend(frame(&[(":message-type", "initial-response")], &json!({})));
     bytes.extend(event("contentBlockStart", &json!({ "start": { "image": { "format": "png" } } })));
     bytes.extend(event("contentBlockDelta", &json!({ "delta": { "hologram": 1 }, "contentBlockIndex": 0 })));
     bytes.extend(event("contentBlockDelta", &json!({ "delta": { "text": "ok" }, "p": "abc" })));
     bytes.extend(event("messageStop", &json!({ "stopReason": "something_new" })));
-    let expected = vec![Chunk::text("ok"), Chunk::Finish { reason: FinishReason::Other }];
+    let value = json!({ UNKNOWN: [
+        { "event": "soonToCome", "data": { "x": 1 } },
+        { "data": {} },
+        { "event": "contentBlockStart", "data": { "start": { "image": { "format": "png" } } } },
+        { "event": "contentBlockDelta", "data": { "delta": { "hologram": 1 }, "contentBlockIndex": 0 } },
+    ] });
+    let expected =
+        vec![Chunk::text("ok"), Chunk::Metadata { value }, Chunk::Finish { reason: FinishReason::Other }];
     assert_eq!(decode(&bytes), Outcome { chunks: expected, error: None });
 }
 
@@ -214,7 +221,14 @@ fn refusals_are_typed_by_the_vendors_names() {
     assert!(matches!(refused(404, "ResourceNotFoundException", "{}"), ModelError::UnknownModel { .. }));
     assert!(matches!(refused(429, "ThrottlingException", "{}"), ModelError::RateLimited { .. }));
     assert!(matches!(refused(424, "ModelErrorException", "{}"), ModelError::Overloaded { status: 424, .. }));
-    assert!(matches!(refused(400, "ServiceQuotaExceededException", "{}"), ModelError::RequestRefused { .. }));
+    assert!(matches!(refused(400, "ServiceQuotaExceededException", "{}"), ModelError::OutOfQuota { .. }));
+    for said in
+        ["Output blocked by content filtering policy", "This request was blocked by our content filters."]
+    {
+        let body = json!({ "message": said }).to_string();
+        let filtered = refused(400, "ValidationException", &body);
+        assert!(matches!(filtered, ModelError::Filtered { .. }), "{filtered:?}");
+    }
     let model = "{\"message\":\"The provided model identifier is invalid.\"}";
     assert!(matches!(refused(400, "ValidationException", model), ModelError::UnknownModel { .. }));
     let long = "{\"message\":\"prompt is too long: 220000 tokens > 200000 maximum\"}";
@@ -398,6 +412,10 @@ fn the_environment_says_where_and_who() {
     assert_eq!(place.address, "http://localhost:1");
     assert!(matches!(place.access, Access::Bearer(_)));
     assert_eq!(find(&bearer, Some("http://127.0.0.1:2")).unwrap().address, "http://127.0.0.1:2");
+    let all = [("AWS_ENDPOINT_URL", "http://localhost:9")];
+    let of_all = |set: &[(&str, &str)]| find(&[&account[..], &all[..], set].concat(), None).unwrap().address;
+    assert_eq!(of_all(&[]), "http://localhost:9");
+    assert_eq!(of_all(&bearer), "http://localhost:1", "the address of this service goes before that of all");
     assert_eq!(find(&account[..2], None).unwrap_err(), NoPlace::Region);
     assert_eq!(find(&account[1..], None).unwrap_err(), NoPlace::Access);
     assert_eq!(find(&[("AWS_REGION", " ")], None).unwrap_err(), NoPlace::Access);

@@ -7,7 +7,9 @@ use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
 use toolyard_protocol::ids::CallId;
 use toolyard_protocol::message::Part;
 
+use crate::bedrock::{decode, event};
 use crate::fixtures::asking;
+use crate::vendors::{VENDORS, remembered};
 
 const CLAUDE: &str = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
@@ -288,4 +290,77 @@ fn a_plain_request_has_no_field_too_many_and_structured_output_is_text() {
     let schema = json!({ "name": "answer", "schema": "{\"additionalProperties\":false,\"properties\":{},\"type\":\"object\"}" });
     let format = json!({ "type": "json_schema", "structure": { "jsonSchema": schema } });
     assert_eq!(body["outputConfig"], json!({ "textFormat": format }));
+}
+
+/// Row U19: what a reply cites goes back with it, and calls keep their places.
+#[test]
+fn u19_citations_and_the_order_of_calls_go_back() {
+    let vendor = VENDORS.iter().find(|vendor| vendor.name == "bedrock").unwrap();
+    let replayed = |model: &str, turns: Vec<ChatTurn>| {
+        let turns = [vec![ChatTurn::user("Look")], turns, vec![ChatTurn::user("Go on")]].concat();
+        let request =
+            Request { model: model.into(), turns, tools: vec![tool("clock")], ..Request::default() };
+        encode(request).body["messages"][1]["content"].clone()
+    };
+    let cited = remembered(&vendor.reply("citations"));
+    let content = replayed(CLAUDE, cited.clone());
+    assert_eq!(content[0], json!({ "text": "On 🌍: " }));
+    let first = &content[1]["citationsContent"];
+    assert_eq!(first["content"], json!([{ "text": "Zürich is dry." }]));
+    assert_eq!(first["citations"][0]["title"], "Wetter");
+    assert_eq!(first["citations"][0]["location"]["web"]["url"], "https://example.com/wetter?q=ü");
+    assert_eq!(first["citations"][0]["sourceContent"], json!([{ "text": "Zürich is dry." }]));
+    assert_eq!(content[3]["citationsContent"]["content"][0]["text"], "go out");
+    // A family that does not cite gets the words.
+    let plain = replayed("meta.llama3-1-70b-instruct-v1:0", cited.clone());
+    assert_eq!(plain, json!([{ "text": "On 🌍: Zürich is dry. So go out." }]));
+    // Words that somebody changed cite nothing any more.
+    let mut shortened = cited;
+    if let ChatTurn::Assistant { parts, .. } = &mut shortened[0] {
+        parts.iter_mut().for_each(|part| {
+            if let Part::Text { text } = part {
+                *text = "x".into();
+            }
+        });
+    }
+    assert!(!replayed(CLAUDE, shortened).to_string().contains("citationsContent"));
+
+    // A call, words, another call.
+    let mark = |before: u64| Part::Opaque { value: json!({ "bedrock": { "toolyardCalls": before } }).into() };
+    let calls = vec![call("call_1", "clock"), call("call_2", "clock")];
+    let turns = vec![
+        ChatTurn::Assistant { parts: vec![mark(1), Part::text("And now?")], calls },
+        ChatTurn::ToolResults(vec![result("call_1", "noon", false), result("call_2", "noon", false)]),
+    ];
+    let content = replayed(CLAUDE, turns);
+    let kinds: Vec<&str> = content
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|block| block.as_object().unwrap().keys().next().unwrap().as_str())
+        .collect();
+    assert_eq!(kinds, ["toolUse", "text", "toolUse"], "{content}");
+}
+
+/// The decoder leaves the marks that the encoder reads.
+#[test]
+fn u19_a_reply_says_where_its_calls_stood() {
+    let block = |key: u64, delta: Value| {
+        event("contentBlockDelta", &json!({ "contentBlockIndex": key, "delta": delta }))
+    };
+    let call = |key: u64| {
+        event(
+            "contentBlockStart",
+            &json!({ "contentBlockIndex": key,
+        "start": { "toolUse": { "toolUseId": format!("t{key}"), "name": "clock" } } }),
+        )
+    };
+    let stop = |key: u64| event("contentBlockStop", &json!({ "contentBlockIndex": key }));
+    let mut bytes =
+        [call(0), stop(0), block(1, json!({ "text": "And now?" })), stop(1), call(2), stop(2)].concat();
+    bytes.extend(event("messageStop", &json!({ "stopReason": "tool_use" })));
+    let turns = remembered(&decode(&bytes));
+    let ChatTurn::Assistant { parts, calls } = &turns[0] else { panic!("{turns:?}") };
+    assert_eq!(calls.len(), 2);
+    assert_eq!(parts[0], Part::Opaque { value: json!({ "bedrock": { "toolyardCalls": 1 } }).into() });
 }

@@ -38,6 +38,28 @@ fn thinking(effort: Option<ReasoningEffort>, budget_tokens: Option<u32>) -> Opti
     Some(Reasoning { enabled: true, effort, budget_tokens, ..Reasoning::default() })
 }
 
+/// Tools that run at the vendor, beside ours: each wire has its own.
+pub(crate) fn hosted(vendor: &str, model: &str) -> Vec<(&'static str, Request)> {
+    let (key, tools) = match vendor {
+        "openai-responses" => (
+            "openai.responses",
+            json!([{ "type": "web_search" }, { "type": "code_interpreter", "container": { "type": "auto" } }]),
+        ),
+        "anthropic" => {
+            ("anthropic.messages", json!([{ "type": "web_search_20250305", "name": "web_search" }]))
+        }
+        "gemini" => ("google", json!([{ "codeExecution": {} }, { "urlContext": {} }])),
+        "bedrock" => ("amazon-bedrock", json!([{ "systemTool": { "name": "nova_grounding" } }])),
+        // The older wire of the vendor runs nothing itself.
+        _ => return Vec::new(),
+    };
+    let provider_tools = json!({ key: tools }).as_object().cloned().unwrap();
+    let turns = vec![ChatTurn::user("Look")];
+    let alone = Request { model: model.into(), turns, provider_tools, ..Request::default() };
+    let beside = Request { tools: vec![read_screen()], ..alone.clone() };
+    vec![("tools of the vendor", alone), ("tools of the vendor beside ours", beside)]
+}
+
 /// Schemas as tools of the world have them (row H4).
 fn odd_schemas() -> Vec<OfferedTool> {
     let tree = json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:tree",
@@ -219,6 +241,47 @@ pub(crate) fn corpus(model: &str) -> Vec<(&'static str, Request)> {
                         "required": ["yes"], "additionalProperties": false }),
                     strict: true,
                 }),
+                ..plain()
+            },
+        ),
+        (
+            "structured output of an odd schema",
+            Request {
+                output: Some(OutputSchema {
+                    name: "an answer: odd".into(),
+                    schema: json!({ "$schema": "https://json-schema.org/draft/2020-12/schema",
+                        "$defs": { "item": { "type": "object", "properties": {
+                            "id": { "type": "string", "format": "uri", "pattern": "^(?=x)y" },
+                            "n": { "type": ["integer", "null"], "minimum": 1, "default": 3 } } } },
+                        "allOf": [{ "type": "object", "properties": { "items": {
+                            "type": "array", "minItems": 2, "items": { "$ref": "#/$defs/item" } } } }],
+                        "properties": { "kind": { "const": "list" } }, "required": ["items"] }),
+                    strict: true,
+                }),
+                ..plain()
+            },
+        ),
+        (
+            "structured output that no vendor enforces",
+            Request {
+                output: Some(OutputSchema {
+                    name: "map".into(),
+                    schema: json!({ "type": "object", "additionalProperties": { "type": "integer" } }),
+                    strict: true,
+                }),
+                ..plain()
+            },
+        ),
+        (
+            "the vendor's own search",
+            Request {
+                provider_options: json!({
+                    "openai": { "web_search": true },
+                    "anthropic": { "web_search": { "max_uses": 3 } },
+                    "gemini": { "google_search": true },
+                })
+                .as_object()
+                .cloned(),
                 ..plain()
             },
         ),

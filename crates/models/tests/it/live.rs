@@ -6,7 +6,9 @@
 
 use serde_json::json;
 use toolyard_egress::Door;
-use toolyard_models::{Chunk, EmbedRequest, OfferedTool, ProviderKind, ProviderSettings, Providers, Request};
+use toolyard_models::{
+    BadProvider, Chunk, EmbedRequest, OfferedTool, ProviderKind, ProviderSettings, Providers, Request,
+};
 use toolyard_protocol::agent::ToolChoice;
 
 use crate::fixtures::{asking, collect};
@@ -24,7 +26,15 @@ fn provider(kind: ProviderKind, keys: &[&str]) -> Option<Providers> {
     // The vendor that signs takes its keys from the environment.
     let api_key = (kind != ProviderKind::Bedrock).then(|| key.into());
     let settings = ProviderSettings { name: "live".into(), kind, base_url: None, api_key };
-    Some(Providers::open(vec![settings], &Door::operator().unwrap()).unwrap())
+    match Providers::open(vec![settings], &Door::operator().unwrap()) {
+        Ok(providers) => Some(providers),
+        // Half of what the vendor needs is in the environment.
+        Err(why @ BadProvider::Missing { .. }) => {
+            println!("{why}: this vendor is not asked");
+            None
+        }
+        Err(why) => panic!("{why}"),
+    }
 }
 
 /// One answer in words and one call.

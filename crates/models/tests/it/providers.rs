@@ -79,3 +79,53 @@ fn ids_of_others_name_our_vendors() {
         assert_eq!(toolyard_models::provider_id::normalise(theirs), ours, "{theirs}");
     }
 }
+
+/// Row C22: one name finds everything that a vendor can do.
+#[test]
+fn c22_what_a_vendor_can_do_is_found_by_every_name_of_it() {
+    let here = Some("http://127.0.0.1:9/v1");
+    let all = vec![
+        settings("anthropic", ProviderKind::Anthropic, here),
+        settings("demo", ProviderKind::Demo, None),
+        settings("gemini", ProviderKind::Gemini, here),
+        settings("openai", ProviderKind::OpenAi, here),
+    ];
+    let providers = Providers::open(all, &Door::operator().unwrap()).unwrap();
+    for (name, ours) in [
+        ("openai", "openai"),
+        ("openai.responses", "openai"),
+        ("openai-responses", "openai"),
+        ("google.generative-ai", "gemini"),
+        ("google", "gemini"),
+    ] {
+        assert_eq!(providers.get(name).unwrap().provider(), ours);
+        assert_eq!(providers.embed(name).unwrap().provider(), ours);
+        assert_eq!(providers.images(name).unwrap().provider(), ours);
+    }
+    // Who cannot is told, with those who can.
+    let none = providers.images("anthropic.messages").unwrap_err();
+    assert_eq!(none.code(), ErrorCode::ModelNotFound);
+    let said = "Model provider \"anthropic.messages\" has no images. These have: demo, gemini, openai";
+    assert_eq!(none.to_string(), said);
+}
+
+/// Row G11: without a name, whoever paints does, with a model of its own.
+#[test]
+fn g11_pictures_come_from_who_is_configured() {
+    let painter = |kinds: &[(&str, ProviderKind)]| {
+        let here = Some("http://127.0.0.1:9/v1");
+        let all = kinds.iter().map(|(name, kind)| settings(name, *kind, here)).collect();
+        let providers = Providers::open(all, &Door::operator().unwrap()).unwrap();
+        let name = providers.painter().map(str::to_owned)?;
+        let model = providers.images(&name).unwrap().usual_model();
+        Some((name, model))
+    };
+    let found = |name: &str, model| Some((name.to_owned(), model));
+    let demo = ("demo", ProviderKind::Demo);
+    assert_eq!(painter(&[demo]), found("demo", "demo"));
+    assert_eq!(painter(&[demo, ("gemini", ProviderKind::Gemini)]), found("gemini", "gemini-2.5-flash-image"));
+    let own = ("a-server", ProviderKind::OpenAi);
+    assert_eq!(painter(&[demo, own]), found("a-server", "gpt-image-1"));
+    assert_eq!(painter(&[own, ("openai", ProviderKind::OpenAi)]), found("openai", "gpt-image-1"));
+    assert_eq!(painter(&[("anthropic", ProviderKind::Anthropic)]), None);
+}

@@ -2,8 +2,8 @@
 //! read as they were meant (rows S6, U17, U19), and the vendors' own types
 //! accept our requests (rows C4, C5, H4).
 //!
-//! The judge is a Python program with the vendors' packages. It runs if
-//! `TOOLYARD_REFEREES` names its Python, as `scripts/run-tests` sees to.
+//! The judge is a Python program with the vendors' packages, which
+//! `scripts/setup-referees` installs. Its tests fail without it.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,19 +13,32 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use toolyard_models::embed::Batch;
 use toolyard_models::images::Paint;
-use toolyard_models::{ChatTurn, Chunk, EmbedRequest, ImageRequest, Purpose, Request, embed, images};
+use toolyard_models::wire::Refusal;
+use toolyard_models::{
+    ChatTurn, Chunk, EmbedRequest, ImageRequest, ModelError, Purpose, Request, embed, images,
+};
 
-use crate::corpus::corpus;
+use crate::corpus::{corpus, hosted};
 use crate::fixtures::Outcome;
-use crate::vendors::{VENDORS, error_word, folder, remembered};
+use crate::vendors::{VENDORS, Vendor, error_word, folder, remembered};
 
-/// The Python with the vendors' packages, or a printed word that there is none.
-fn python() -> Option<PathBuf> {
-    let python = std::env::var_os("TOOLYARD_REFEREES").filter(|path| !path.is_empty());
-    if python.is_none() {
-        println!("TOOLYARD_REFEREES is not set: the vendors' own packages are not asked");
+/// The Python with the vendors' packages. A proof that is not there is no
+/// proof: only who says `TOOLYARD_REFEREES=none` goes without.
+pub(crate) fn python() -> Option<PathBuf> {
+    let named = std::env::var_os("TOOLYARD_REFEREES").filter(|path| !path.is_empty());
+    if named.as_deref().is_some_and(|name| name == "none") {
+        println!("TOOLYARD_REFEREES is none: the vendors' own packages are not asked");
+        return None;
     }
-    python.map(PathBuf::from)
+    let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/referees-venv/bin/python");
+    let python = named.map_or(usual, PathBuf::from);
+    assert!(
+        python.exists(),
+        "the vendors' own packages are not installed at {}: run scripts/setup-referees, \
+         or set TOOLYARD_REFEREES=none to go without this proof",
+        python.display()
+    );
+    Some(python)
 }
 
 fn program(name: &str) -> PathBuf {
@@ -114,24 +127,123 @@ fn u14_a_signed_thought_goes_back_to_its_own_vendor_and_to_no_other() {
     }
 }
 
-/// Some hundred offsets of each reply, because reading is quadratic here. Each
-/// vendor's own stories try every one.
-fn stride(bytes: &[u8]) -> usize {
-    (bytes.len() / 300) | 1
+/// Every offset of a short reply. Of longer ones only some hundred, because
+/// reading is quadratic here.
+fn stride(bytes: &[u8], short: usize) -> usize {
+    if bytes.len() <= short { 1 } else { (bytes.len() / 300) | 1 }
+}
+
+/// The same reply with other ends of lines. Frames have none.
+fn spellings(vendor: &Vendor, bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut all = vec![bytes.to_vec()];
+    if vendor.suffix == "sse" {
+        let text = std::str::from_utf8(bytes).unwrap();
+        all.push(text.replace('\n', "\r\n").into_bytes());
+        all.push(text.replace('\n', "\r").into_bytes());
+    }
+    all
+}
+
+fn is_the_same_at_every_split(vendor: &Vendor) {
+    for story in vendor.meanings().keys() {
+        let whole = vendor.reply(story);
+        for (spelling, bytes) in spellings(vendor, &vendor.bytes(story)).iter().enumerate() {
+            // Other ends of lines differ only there, and 1-byte writes meet them all.
+            let short = if spelling == 0 { 3_000 } else { 1_000 };
+            for at in (0..=bytes.len()).step_by(stride(bytes, short)) {
+                let (left, right) = bytes.split_at(at);
+                let split = (vendor.decode)(&[left, right]);
+                assert_eq!(split, whole, "{} {story} in spelling {spelling} at {at}", vendor.name);
+            }
+            let singles: Vec<&[u8]> = bytes.chunks(1).collect();
+            assert_eq!((vendor.decode)(&singles), whole, "{} {story}: {spelling}", vendor.name);
+        }
+    }
 }
 
 #[test]
-fn s6_replies_are_the_same_at_every_split() {
+fn s6_replies_of_chat_completions_are_the_same_at_every_split() {
+    is_the_same_at_every_split(&VENDORS[0]);
+}
+
+#[test]
+fn s6_replies_of_responses_are_the_same_at_every_split() {
+    is_the_same_at_every_split(&VENDORS[1]);
+}
+
+#[test]
+fn s6_replies_of_anthropic_are_the_same_at_every_split() {
+    is_the_same_at_every_split(&VENDORS[2]);
+}
+
+#[test]
+fn s6_replies_of_gemini_are_the_same_at_every_split() {
+    is_the_same_at_every_split(&VENDORS[3]);
+}
+
+#[test]
+fn s6_replies_of_bedrock_are_the_same_at_every_split() {
+    is_the_same_at_every_split(&VENDORS[4]);
+}
+
+/// The canonical lines of every reply, as they are committed.
+/// `TOOLYARD_BLESS=1` writes them anew.
+#[test]
+fn s6_replies_of_the_vendors_own_types_become_exactly_these_lines() {
     for vendor in VENDORS {
+        let mut told = String::new();
         for story in vendor.meanings().keys() {
-            let bytes = vendor.bytes(story);
-            let whole = vendor.reply(story);
-            for at in (0..=bytes.len()).step_by(stride(&bytes)) {
-                let (left, right) = bytes.split_at(at);
-                assert_eq!((vendor.decode)(&[left, right]), whole, "{} {story} at {at}", vendor.name);
+            let reply = vendor.reply(story);
+            told.push_str(&format!("# {story}\n{}", reply.lines()));
+            if let Some(error) = &reply.error {
+                told.push_str(&format!("! {} {error}\n", error.code().as_str()));
             }
-            let singles: Vec<&[u8]> = bytes.chunks(1).collect();
-            assert_eq!((vendor.decode)(&singles), whole, "{} {story}", vendor.name);
+        }
+        let file = folder().join("../canonical").join(format!("{}.lines", vendor.name));
+        if std::env::var_os("TOOLYARD_BLESS").is_some() {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, &told).unwrap();
+        }
+        let kept = std::fs::read_to_string(&file).unwrap();
+        assert!(told == kept, "{} says other lines than {}:\n{told}", vendor.name, file.display());
+    }
+}
+
+/// Row S7: each vendor's own errors mean one of a small set.
+#[test]
+fn s7_refusals_of_the_vendors_own_types_are_typed() {
+    for vendor in VENDORS {
+        let refusals = vendor.refusals();
+        assert!(refusals.len() >= 9, "{}", vendor.name);
+        for (name, refusal) in refusals {
+            let headers = refusal["headers"].as_object().unwrap().iter();
+            let refused = (vendor.refused)(&Refusal {
+                status: u16::try_from(refusal["status"].as_u64().unwrap()).unwrap(),
+                headers: headers
+                    .map(|(name, value)| (name.clone(), value.as_str().unwrap().into()))
+                    .collect(),
+                body: refusal["body"].to_string(),
+                ..Refusal::default()
+            });
+            let word = match &refused {
+                ModelError::KeyRefused { .. } => "key",
+                ModelError::UnknownModel { .. } => "model",
+                ModelError::RateLimited { .. } => "rate",
+                ModelError::OutOfQuota { .. } => "quota",
+                ModelError::ContextTooLong { .. } => "length",
+                ModelError::Filtered { .. } => "filter",
+                ModelError::RequestRefused { .. } => "request",
+                ModelError::Overloaded { .. } => "overloaded",
+                other => panic!("{} {name}: {other:?}", vendor.name),
+            };
+            assert_eq!(word, refusal["meaning"], "{} {name}", vendor.name);
+            // What the vendor wrote stays with the operator.
+            let text = refusal["body"].to_string();
+            let said = refusal["body"]["error"]["message"].as_str().or(refusal["body"]["message"].as_str());
+            assert!(!refused.to_string().contains(said.unwrap()), "{} {name}: {refused}", vendor.name);
+            assert!(refused.detail().unwrap().contains(&text), "{} {name}", vendor.name);
+            let others = ["rate", "quota", "overloaded"].contains(&word);
+            assert_eq!(refused.falls_back(), others, "{} {name}", vendor.name);
         }
     }
 }
@@ -142,7 +254,7 @@ fn s6_a_reply_that_is_cut_anywhere_ends_once_and_tells_nothing_new() {
         for story in vendor.meanings().keys() {
             let bytes = vendor.bytes(story);
             let text = vendor.reply(story).text();
-            for at in (0..bytes.len()).step_by(stride(&bytes)) {
+            for at in (0..bytes.len()).step_by(stride(&bytes, 1_000)) {
                 let cut = (vendor.decode)(&[&bytes[..at]]);
                 assert!(cut.ends_once(), "{} {story} at {at}: {cut:?}", vendor.name);
                 assert!(text.starts_with(&cut.text()), "{} {story} at {at}", vendor.name);
@@ -214,6 +326,11 @@ fn c22_l23_h4_the_vendors_own_types_accept_our_requests() {
         {
             let body = (vendor.encode)(request).body;
             let name = format!("{} {model} {name}", vendor.name);
+            cases.push(json!({ "name": name, "vendor": vendor.name, "body": body }));
+        }
+        for (name, request) in hosted(vendor.name, vendor.models[0]) {
+            let body = (vendor.encode)(request).body;
+            let name = format!("{} {name}", vendor.name);
             cases.push(json!({ "name": name, "vendor": vendor.name, "body": body }));
         }
     }

@@ -1,12 +1,17 @@
 //! Which model a name means, and what it costs.
 
+use serde_json::json;
 use toolyard_egress::Door;
 use toolyard_models::{
-    BadRegistry, ModelError, ModelRecord, Price, ProviderKind, ProviderSettings, Providers, Registry, Wanted,
+    BadRegistry, ChatTurn, ModelError, ModelRecord, Price, ProviderKind, ProviderSettings, Providers,
+    Registry, Request, Wanted, openai, responses,
 };
 use toolyard_protocol::ErrorCode;
-use toolyard_protocol::agent::ModelApi;
+use toolyard_protocol::agent::{ModelApi, Reasoning, ReasoningEffort};
+use toolyard_protocol::message::Part;
 use toolyard_protocol::run::Usage;
+
+use crate::vendors::VENDORS;
 
 fn providers() -> Providers {
     let of = |name: &str, kind| ProviderSettings {
@@ -109,4 +114,105 @@ fn a_price_counts_every_kind_of_token_once_and_rounds_up() {
     // A vendor that counts wrongly must not make a cost negative.
     let odd = Usage { input_tokens: 10, cached_tokens: 50, cache_write_tokens: 50, ..Usage::default() };
     assert_eq!(price.of(&odd), 3);
+}
+
+fn file(media_type: &str, name: Option<&str>) -> Part {
+    let url = Some("data:image/png;base64,iVBORw0KGgo=".to_owned());
+    Part::File { media_type: media_type.to_owned(), file: None, url, name: name.map(str::to_owned) }
+}
+
+fn showing(parts: Vec<Part>) -> Request {
+    Request { turns: vec![ChatTurn::User { parts, name: None }], ..Request::default() }
+}
+
+/// Row C4: a model gets the files that it reads, and a line in place of others.
+#[test]
+fn c4_a_model_that_reads_text_alone_gets_no_picture_and_is_told_of_it() {
+    let shown =
+        || vec![Part::text("Look"), file("image/png", Some("cat.png")), file("Audio/WAV; rate=8", None)];
+    let fitted = |files: Option<&[&str]>| {
+        let files = files.map(|list| list.iter().map(|&one| one.to_owned()).collect());
+        let record = ModelRecord { files, ..ModelRecord::bare("openai", "m") };
+        let Some(ChatTurn::User { parts, .. }) = record.fit(showing(shown())).turns.pop() else { panic!() };
+        parts
+    };
+    assert_eq!(fitted(None), shown(), "nobody said what it reads");
+    assert_eq!(fitted(Some(&["*/*"])), shown());
+    let image = Part::text("[file cat.png (image/png): this model cannot read it]");
+    let sound = Part::text("[file without a name (Audio/WAV; rate=8): this model cannot read it]");
+    assert_eq!(fitted(Some(&[])), [Part::text("Look"), image.clone(), sound.clone()]);
+    assert_eq!(fitted(Some(&["image/*"])), [Part::text("Look"), shown()[1].clone(), sound]);
+    assert_eq!(
+        fitted(Some(&["application/pdf", "audio/wav"])),
+        [Part::text("Look"), image, shown()[2].clone()]
+    );
+    // No vendor's request holds the bytes.
+    let record = ModelRecord { files: Some(Vec::new()), ..ModelRecord::bare("openai", "m") };
+    for vendor in VENDORS {
+        let body = (vendor.encode)(record.fit(showing(shown()))).body.to_string();
+        assert!(!body.contains("iVBORw0KGgo") && body.contains("cat.png"), "{}: {body}", vendor.name);
+    }
+}
+
+/// Row C3: a model has a temperature of its own, and the agent's goes before it.
+#[test]
+fn c3_the_temperature_of_a_model_holds_unless_the_agent_says_another() {
+    let record = ModelRecord { temperature: Some(0.7), ..ModelRecord::bare("openai", "gpt-4.1") };
+    let sent = |temperature| {
+        let request = record.fit(Request { temperature, ..showing(vec![Part::text("hi")]) });
+        openai::encode(request).body["temperature"].clone()
+    };
+    assert_eq!((sent(None), sent(Some(0.1))), (json!(0.7), json!(0.1)));
+}
+
+/// Models that think refuse every temperature, so that none is sent.
+#[test]
+fn c3_openais_models_that_think_get_no_temperature() {
+    let effort = |effort| Some(Reasoning { enabled: true, effort: Some(effort), ..Reasoning::default() });
+    for encode in [openai::encode, responses::encode] {
+        let sent = |model: &str, reasoning| {
+            let request = showing(vec![Part::text("hi")]);
+            let body =
+                encode(Request { model: model.into(), temperature: Some(0.7), reasoning, ..request }).body;
+            body.get("temperature").is_some()
+        };
+        assert!(!sent("gpt-5", None) && !sent("o3-mini", effort(ReasoningEffort::Low)));
+        assert!(sent("gpt-5.1", effort(ReasoningEffort::None)), "it does not think then");
+        assert!(sent("gpt-4.1", None) && sent("gpt-5-chat-latest", None) && sent("llama3", None));
+    }
+}
+
+/// Whatever other libraries call a vendor, its options and tools are found.
+#[test]
+fn c22_options_and_tools_are_found_by_every_name_of_their_vendor() {
+    let names = [
+        ("openai-chat", "azure-openai"),
+        ("openai-chat", "openai.chat"),
+        ("openai-responses", "openai.responses"),
+        ("anthropic", "anthropic.messages"),
+        ("gemini", "google.generative-ai"),
+        ("bedrock", "amazon-bedrock"),
+    ];
+    for (vendor, name) in names {
+        let vendor = VENDORS.iter().find(|v| v.name == vendor).unwrap();
+        let map = |value: serde_json::Value| value.as_object().cloned().unwrap();
+        let request = Request {
+            model: vendor.models[0].into(),
+            provider_options: Some(map(
+                json!({ name: { "canary_option": 1 }, "nobody": { "canary_foreign": 1 } }),
+            )),
+            provider_tools: map(
+                json!({ name: [{ "type": "canary_tool" }], "nobody": [{ "type": "canary_foreign" }] }),
+            ),
+            ..showing(vec![Part::text("hi")])
+        };
+        let body = (vendor.encode)(request).body.to_string();
+        assert!(body.contains("canary_option") && body.contains("canary_tool"), "{name}: {body}");
+        assert!(!body.contains("canary_foreign"), "{name}: {body}");
+    }
+    // The plain name goes before the others.
+    let both = json!({ "openai": { "user": "plain" }, "openai.chat": { "user": "other", "seed": 1 } });
+    let request = Request { provider_options: both.as_object().cloned(), ..showing(vec![Part::text("hi")]) };
+    let body = openai::encode(request).body;
+    assert_eq!((&body["user"], &body["seed"]), (&json!("plain"), &json!(1)));
 }

@@ -91,7 +91,10 @@ fn an_end_says_why() {
     };
     let filtered = json!({ "incomplete_details": { "reason": "content_filter" } });
     let unknown = json!({ "incomplete_details": { "reason": "steered" } });
-    assert_eq!(finish(filtered), Some(Chunk::Finish { reason: FinishReason::ContentFilter }));
+    // Nothing was said, so this is no reply.
+    let event = json!({ "type": "response.incomplete", "response": filtered });
+    let error = storm::event::<Decoder>(&event.to_string()).error;
+    assert!(matches!(error, Some(ModelError::Filtered { .. })), "{error:?}");
     assert_eq!(finish(unknown), Some(Chunk::Finish { reason: FinishReason::Other }));
     assert_eq!(finish(json!({})), Some(Chunk::Finish { reason: FinishReason::Other }));
 }

@@ -86,7 +86,6 @@ fn l23_a_whole_request_is_encoded_in_order() {
             { "type": "web_search", "search_context_size": "low" },
         ],
         "tool_choice": "required",
-        "temperature": 0.5,
         "max_output_tokens": 100,
         "reasoning": { "effort": "low", "summary": "concise" },
         "text": { "format": { "type": "json_schema", "name": null, "schema": body["text"]["format"]["schema"], "strict": true } },

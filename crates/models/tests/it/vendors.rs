@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use toolyard_models::wire::{Decode, Encoded};
+use toolyard_models::wire::{Decode, Encoded, Refusal};
 use toolyard_models::{
     ChatTurn, Chunk, ModelError, PastCall, PastResult, Request, anthropic, bedrock, gemini, openai, responses,
 };
@@ -22,6 +22,7 @@ pub(crate) struct Vendor {
     /// Models of it that are asked in different words.
     pub models: &'static [&'static str],
     pub decode: fn(&[&[u8]]) -> Outcome,
+    pub refused: fn(&Refusal) -> ModelError,
     pub encode: fn(Request) -> Encoded,
 }
 
@@ -31,6 +32,7 @@ pub(crate) const VENDORS: [Vendor; 5] = [
         suffix: "sse",
         models: &["gpt-5", "gpt-4.1-mini"],
         decode: read::<openai::Decoder>,
+        refused: openai::Decoder::refused,
         encode: openai::encode,
     },
     Vendor {
@@ -38,6 +40,7 @@ pub(crate) const VENDORS: [Vendor; 5] = [
         suffix: "sse",
         models: &["gpt-5", "gpt-4.1-mini"],
         decode: read::<responses::Decoder>,
+        refused: responses::Decoder::refused,
         encode: responses::encode,
     },
     Vendor {
@@ -45,6 +48,7 @@ pub(crate) const VENDORS: [Vendor; 5] = [
         suffix: "sse",
         models: &["claude-sonnet-4-5", "claude-opus-4-7", "claude-3-5-haiku-20241022"],
         decode: read::<anthropic::Decoder>,
+        refused: anthropic::Decoder::refused,
         encode: anthropic::encode,
     },
     Vendor {
@@ -52,6 +56,7 @@ pub(crate) const VENDORS: [Vendor; 5] = [
         suffix: "sse",
         models: &["gemini-2.5-flash", "gemini-3-pro-preview"],
         decode: read::<gemini::Decoder>,
+        refused: gemini::Decoder::refused,
         encode: gemini::encode,
     },
     Vendor {
@@ -64,6 +69,7 @@ pub(crate) const VENDORS: [Vendor; 5] = [
             "meta.llama3-1-70b-instruct-v1:0",
         ],
         decode: read::<bedrock::Decoder>,
+        refused: bedrock::Decoder::refused,
         encode: bedrock::encode,
     },
 ];
@@ -96,6 +102,12 @@ impl Vendor {
     /// Story → what must be read from it.
     pub(crate) fn meanings(&self) -> serde_json::Map<String, Value> {
         let text = std::fs::read(folder().join(self.name).join("meaning.json")).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    /// Refusals before any stream, and what each must mean.
+    pub(crate) fn refusals(&self) -> serde_json::Map<String, Value> {
+        let text = std::fs::read(folder().join(self.name).join("refusals.json")).unwrap();
         serde_json::from_slice(&text).unwrap()
     }
 
@@ -149,6 +161,7 @@ pub(crate) fn remembered(reply: &Outcome) -> Vec<ChatTurn> {
 pub(crate) fn error_word(error: &ModelError) -> &'static str {
     match error {
         ModelError::Cut { .. } => "cut",
+        ModelError::Filtered { .. } => "filtered",
         ModelError::RateLimited { .. } | ModelError::Overloaded { .. } => "try again",
         _ => "other",
     }

@@ -2,17 +2,19 @@
 //! left out. The messages themselves stay as they are.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use futures::StreamExt;
-use toolyard_engine::{Input, Note};
+use toolyard_engine::{EffectId, Input, Note, Reply};
 use toolyard_models::{Candidate, ChatTurn, Chunk, ModelError, ModelRecord, OfferedTool, Request};
 use toolyard_protocol::agent::{ContextSection, WhenFull};
 use toolyard_protocol::event::HistoryCompacted;
 use toolyard_protocol::message::{Part, text_of};
-use toolyard_protocol::run::Usage;
+use toolyard_protocol::run::{FinishReason, Usage};
 use toolyard_protocol::{ErrorCode, Guarded, limits};
 
 use super::{Stop, Worker};
+use crate::agents::LoadedAgent;
 
 /// What the model is asked for when a conversation is summarized.
 const SUMMARIZE: &str = "You keep the memory of a conversation between a user and an assistant. \
@@ -39,6 +41,27 @@ fn input_tokens(record: &ModelRecord, frame: &Request) -> Option<u32> {
     Some(whole.saturating_sub(reply).max(whole / 2))
 }
 
+/// A call whose conversation the vendor found too long.
+pub(super) struct Squeezed {
+    id: EffectId,
+    /// How long it was, by our own measure.
+    refused: Option<u64>,
+}
+
+/// What was used and is not in the log yet.
+#[derive(Default)]
+pub(super) struct Debt {
+    usage: Usage,
+    cost: Option<u64>,
+}
+
+fn plus(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.saturating_add(other)),
+        (one, other) => one.or(other),
+    }
+}
+
 /// What fitting led to.
 pub(super) enum Fitted {
     /// Ask the model with these.
@@ -51,19 +74,24 @@ impl Worker {
     /// The conversation for a call of this model.
     pub(super) async fn fitting_history(
         &mut self,
+        id: &EffectId,
         candidate: &Candidate,
         others: &VecDeque<Candidate>,
         frame: &Request,
         context: &ContextSection,
     ) -> Result<Fitted, Stop> {
         let mut turns = self.history().await?;
-        // Whoever takes over must be able to read it too.
-        let chain = std::iter::once(candidate).chain(others);
-        let bounds = chain.filter_map(|c| input_tokens(&c.record, frame)).chain(context.max_input_tokens);
-        let Some(most) = bounds.min().map(u64::from) else { return Ok(Fitted::Turns(turns)) };
         let fixed = tokens_of(frame.system.as_deref().unwrap_or_default())
             + frame.tools.iter().map(tool_tokens).sum::<u64>();
         let size = fixed + turns.iter().map(turn_tokens).sum::<u64>();
+        let refused = self.squeezed.as_mut().filter(|squeezed| squeezed.id == *id);
+        let refused = refused.map(|squeezed| *squeezed.refused.get_or_insert(size));
+        // Whoever takes over must be able to read it too.
+        let chain = std::iter::once(candidate).chain(others);
+        let bounds = chain.filter_map(|c| input_tokens(&c.record, frame)).chain(context.max_input_tokens);
+        // A vendor that refused this much has another measure than ours: half of it.
+        let bounds = bounds.map(u64::from).chain(refused.map(|size| size / 2));
+        let Some(most) = bounds.min() else { return Ok(Fitted::Turns(turns)) };
         if context.when_full == WhenFull::Error {
             if size > most {
                 let text = format!("The conversation is longer than {most} tokens");
@@ -92,7 +120,47 @@ impl Worker {
             }
         }
         shorten(&mut turns, (most * 8 / 10).saturating_sub(fixed));
+        let left = fixed + turns.iter().map(turn_tokens).sum::<u64>();
+        if refused.is_some_and(|refused| left >= refused) {
+            let text = "The conversation is longer than the model can read";
+            let why = "nothing of it can be summarized or left out".to_owned();
+            self.fail(ErrorCode::ContextTooLong, text, why).await?;
+            return Ok(Fitted::Again);
+        }
         Ok(Fitted::Turns(turns))
+    }
+
+    /// The vendor says that the conversation is too long. It is asked once more
+    /// with less of it, unless the agent wants to hear of it instead.
+    pub(super) fn squeezes(&mut self, id: EffectId, error: &ModelError) -> bool {
+        let asks = |agent: &Arc<LoadedAgent>| agent.config.context.when_full != WhenFull::Error;
+        if !matches!(error, ModelError::ContextTooLong { .. })
+            || !self.agent.as_ref().is_ok_and(asks)
+            || self.squeezed.as_ref().is_some_and(|squeezed| squeezed.id == id)
+        {
+            return false;
+        }
+        tracing::warn!(run = %self.id, "the vendor finds the conversation too long: it is made shorter");
+        self.squeezed = Some(Squeezed { id, refused: None });
+        true
+    }
+
+    /// Adds what a summary that came to nothing has cost to the next words that
+    /// are logged. Somebody paid for it.
+    pub(super) fn with_debt(&mut self, said: Option<Reply>) -> Option<Reply> {
+        let Some(Debt { usage, cost }) = self.debt.take() else { return said };
+        let mut said = said.unwrap_or_else(|| Reply {
+            parts: Vec::new(),
+            usage: Usage::default(),
+            cost: None,
+            model: None,
+            finish: FinishReason::Stopped,
+            metadata: None,
+            notes: Vec::new(),
+        });
+        said.usage.add(&usage);
+        said.cost = plus(said.cost, cost);
+        Some(said)
     }
 
     fn past_tokens(&self) -> u64 {
@@ -138,7 +206,15 @@ impl Worker {
                 let error = match self.summary(candidate, &old, most).await? {
                     None => return Ok(Compacted::Stopped),
                     Some(Ok((summary, usage))) if !summary.is_empty() => break (summary, usage),
-                    Some(told) => told.err(),
+                    // Nothing was said, and it was paid for.
+                    Some(Ok((_, usage))) => {
+                        let cost = candidate.record.price.map(|price| price.of(&usage));
+                        let debt = self.debt.get_or_insert_default();
+                        debt.usage.add(&usage);
+                        debt.cost = plus(debt.cost, cost);
+                        None
+                    }
+                    Some(Err(error)) => Some(error),
                 };
                 let next = others.next().filter(|_| error.as_ref().is_some_and(ModelError::falls_back));
                 let error = error.map(|e| e.to_string()).unwrap_or_default();
@@ -152,7 +228,12 @@ impl Worker {
             },
             WhenFull::Drop | WhenFull::Error => (String::new(), Usage::default()),
         };
-        let cost = candidate.record.price.map(|price| price.of(&usage)).filter(|cost| *cost > 0);
+        let mut usage = usage;
+        let mut cost = candidate.record.price.map(|price| price.of(&usage)).filter(|cost| *cost > 0);
+        if let Some(debt) = self.debt.take() {
+            usage.add(&debt.usage);
+            cost = plus(cost, debt.cost);
+        }
         let event = HistoryCompacted { up_to, summary: Guarded::Shown(summary), usage, cost };
         self.tell(Input::Noted(vec![Note::HistoryCompacted(event)])).await?;
         self.before = None;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-use toolyard_engine::Reply;
+use serde_json::{Value, json};
+use toolyard_engine::{Note, Reply};
 use toolyard_models::Chunk;
+use toolyard_models::wire::{OUTPUT_IN_WORDS, TOOLS_LEFT_OUT};
 use toolyard_protocol::delta::{Delta, Piece};
+use toolyard_protocol::event::PluginEmitted;
 use toolyard_protocol::message::Part;
 use toolyard_protocol::run::{FinishReason, Usage};
 use toolyard_protocol::tool::{Toolset, Visibility};
@@ -20,6 +22,9 @@ pub(super) struct RawCall {
     pub(super) args_text: String,
     pub(super) metadata: Value,
 }
+
+/// Who tells readers what no plugin does.
+const GATEWAY: &str = "toolyard";
 
 /// What is open at the end of the text so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +59,8 @@ pub(super) struct Draft {
     usage: Usage,
     metadata: Option<Value>,
     sources: u32,
+    /// What readers must know of the request.
+    notes: Vec<Note>,
 }
 
 impl Draft {
@@ -70,6 +77,7 @@ impl Draft {
             usage: Usage::default(),
             metadata: None,
             sources: 0,
+            notes: Vec::new(),
         }
     }
 
@@ -112,9 +120,7 @@ impl Draft {
                 self.parts.push(part);
             }
             Chunk::Metadata { value } => {
-                if let Some(tools) = value.get("toolsLeftOut") {
-                    tracing::warn!(run = %self.audience.run, %tools, "the vendor cannot take some tools: they are not offered");
-                }
+                self.warn(&value);
                 self.metadata = Some(value);
             }
             Chunk::Usage { usage } => self.usage = usage,
@@ -124,6 +130,31 @@ impl Draft {
             }
         }
         None
+    }
+
+    /// Tells readers what the vendor could not take. The log has every reason;
+    /// of a private tool readers learn only its name.
+    fn warn(&mut self, facts: &Value) {
+        let mut tell = |name: &str, value: Value| {
+            let (plugin, name) = (GATEWAY.to_owned(), name.to_owned());
+            self.notes.push(Note::PluginEmitted(PluginEmitted { plugin, name, value }));
+        };
+        if let Some(left @ Value::Array(tools)) = facts.get(TOOLS_LEFT_OUT) {
+            tracing::warn!(run = %self.audience.run, tools = %left, "the vendor cannot take some tools: they are not offered");
+            let told = tools.iter().map(|tool| {
+                let name = tool["name"].as_str().unwrap_or_default();
+                let public =
+                    self.toolset.find(name).is_some_and(|spec| spec.visibility == Visibility::Public);
+                let reason =
+                    if public { tool["reason"].clone() } else { json!("its schema cannot be offered") };
+                json!({ "name": name, "reason": reason })
+            });
+            tell("tools.left-out", json!({ "tools": told.collect::<Vec<_>>() }));
+        }
+        if let Some(reason) = facts.get(OUTPUT_IN_WORDS) {
+            tracing::warn!(run = %self.audience.run, %reason, "the form of the answer is only asked for in words");
+            tell("output.in-words", json!({ "reason": "the model's vendor does not enforce this schema" }));
+        }
     }
 
     fn show(&mut self, piece: Piece) {
@@ -229,7 +260,7 @@ impl Draft {
             model: None,
             finish,
             metadata: self.metadata,
-            notes: Vec::new(),
+            notes: self.notes,
         };
         (reply, self.calls.into_iter().flatten().collect())
     }

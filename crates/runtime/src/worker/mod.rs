@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolyard_engine::{Effect, EffectId, Input, Run};
+use toolyard_engine::{Effect, EffectId, Input, Note, Run};
 use toolyard_plugins::hooks::Stopped;
 use toolyard_protocol::{CallId, ErrorCode, RunId, TenantId, Timestamp, limits};
 use toolyard_store::log::{self, Logged};
@@ -33,6 +33,7 @@ use toolyard_store::{Commit, News, StoreError, Watch, runs};
 use crate::agents::{Found, LoadedAgent, LoadedTools};
 use crate::parked::Parked;
 use crate::runtime::{Runtime, Start, Tail};
+use context::{Debt, Squeezed};
 use history::Past;
 pub(crate) use scribe::step_parts;
 pub(crate) use search::SEARCH;
@@ -93,6 +94,12 @@ pub(crate) struct Worker {
     amended: Option<u32>,
     /// The space knows that its words are tainted.
     taint_told: bool,
+    /// The call whose conversation the vendor found too long.
+    squeezed: Option<Squeezed>,
+    /// What was used and is not in the log yet.
+    debt: Option<Debt>,
+    /// What readers were warned of already.
+    warned: Vec<Note>,
 }
 
 impl Worker {
@@ -124,6 +131,9 @@ impl Worker {
             released: false,
             amended: None,
             taint_told: false,
+            squeezed: None,
+            debt: None,
+            warned: Vec::new(),
             rt,
         }
     }
@@ -305,6 +315,7 @@ impl Worker {
         self.hands.keep(&ids);
         if let Some(speaking) = self.speaking.take_if(|s| !ids.contains(&s.id)) {
             let said = speaking.silence();
+            let said = self.with_debt(said);
             if self.run.halting() {
                 self.hands.keep(&[]);
                 self.tell(Input::Halted { said }).await?;
@@ -328,38 +339,6 @@ impl Worker {
             }
         }
         Ok(())
-    }
-
-    async fn heard(&mut self, heard: Heard) -> Result<(), Stop> {
-        match heard {
-            Heard::More => Ok(()),
-            Heard::Whole { reply, calls, chain, held } => {
-                toolyard_store::failpoint!("model.after_stream");
-                self.speaking = None;
-                let Some((reply, calls, skipped)) = self.hooked(chain, held, reply, calls).await? else {
-                    return Ok(());
-                };
-                let calls = self.route(calls, &skipped).await?;
-                self.tell(Input::ModelReplied { reply, calls }).await
-            }
-            Heard::Stopped(stopped) => {
-                self.speaking = None;
-                self.stopped(stopped).await
-            }
-            Heard::Failed { error, said } => {
-                self.speaking = None;
-                let mut chain = self.chain();
-                chain.error(&error.to_string()).await;
-                let notes = self.notes(chain.leave());
-                if !notes.is_empty() {
-                    self.tell(Input::Noted(notes)).await?;
-                }
-                let detail = error.detail().unwrap_or_default().to_owned();
-                let (code, message) = (error.code(), error.to_string());
-                tracing::warn!(run = %self.id, code = code.as_str(), %message, "the model failed");
-                self.tell(Input::ModelFailed { code, message, detail, said }).await
-            }
-        }
     }
 
     /// The time to finish is over. What cannot be repeated is said to be

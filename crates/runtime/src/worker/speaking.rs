@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use futures::future::{BoxFuture, poll_fn};
 use futures::{FutureExt, StreamExt};
-use toolyard_engine::{Effect, EffectId, Reply, Tools};
+use toolyard_engine::{Effect, EffectId, Input, Reply, Tools};
 use toolyard_models::{
     Candidate, Chunk, ModelError, ModelRecord, ModelStream, OfferedTool, OutputSchema, Request, Wanted,
 };
@@ -15,7 +15,8 @@ use toolyard_protocol::ErrorCode;
 use toolyard_protocol::agent::{OutputSection, Period, Rewriting, ToolChoice};
 use toolyard_protocol::manifest::HookName;
 use toolyard_protocol::tool::Toolset;
-use toolyard_store::{failpoint, usage};
+use toolyard_store::failpoint;
+use toolyard_store::usage::{self, Span};
 
 use super::context::Fitted;
 use super::draft::{Audience, Draft, RawCall};
@@ -83,23 +84,6 @@ async fn listened(
     (chain, heard, done)
 }
 
-/// The request in the words and within the means of one model.
-fn fitted(mut request: Request, record: &ModelRecord) -> Request {
-    request.model = record.model.clone();
-    request.max_output_tokens = match (request.max_output_tokens, record.max_output_tokens) {
-        (Some(asked), Some(most)) => Some(asked.min(most)),
-        (asked, most) => asked.or(most),
-    };
-    if !record.tools {
-        request.tools.clear();
-        request.provider_tools.clear();
-    }
-    if !record.reasoning {
-        request.reasoning = None;
-    }
-    request
-}
-
 /// What came of listening.
 pub(super) enum Heard {
     More,
@@ -147,7 +131,7 @@ impl Speaking {
     ) -> Self {
         let again = (!others.is_empty()).then(|| request.clone());
         let Candidate { record, model } = candidate;
-        let stream = model.stream(fitted(request, &record));
+        let stream = model.stream(record.fit(request));
         Self {
             id,
             stream,
@@ -172,7 +156,7 @@ impl Speaking {
             return false;
         };
         tracing::warn!(model = %self.record.id, next = %next.record.id, %error, "another model takes over");
-        self.stream = next.model.stream(fitted(request, &next.record));
+        self.stream = next.model.stream(next.record.fit(request));
         self.record = next.record;
         true
     }
@@ -329,12 +313,15 @@ impl Worker {
         if let Some(output) = asked {
             request.output = Some(output_schema(output));
         }
-        request.turns =
-            match self.fitting_history(&candidate, &candidates, &request, &agent.config.context).await? {
-                Fitted::Turns(turns) => turns,
-                // The run may be over, or must stop: what is due is asked again.
-                Fitted::Again => return Ok(()),
-            };
+        let id = EffectId::Model { step, attempt };
+        request.turns = match self
+            .fitting_history(&id, &candidate, &candidates, &request, &agent.config.context)
+            .await?
+        {
+            Fitted::Turns(turns) => turns,
+            // The run may be over, or must stop: what is due is asked again.
+            Fitted::Again => return Ok(()),
+        };
         if let Err(refused) = failpoint::pass("model.before_call") {
             let (text, detail) = ("The model provider cannot be reached", refused.to_string());
             return self.fail(ErrorCode::ModelFailed, text, detail).await;
@@ -354,10 +341,52 @@ impl Worker {
         }
         let held = chain.must_hold() || (agent.config.loop_.rewriting == Rewriting::Hold && chain.rewrites());
         let offered = if request.tools.is_empty() { Toolset::default() } else { offer.set.clone() };
-        let id = EffectId::Model { step, attempt };
         let draft = Draft::new(audience, offered);
         self.speaking = Some(Speaking::begin(id, candidate, candidates, request, draft, chain, held));
         Ok(())
+    }
+
+    /// Takes the model's words, or what came of them.
+    pub(super) async fn heard(&mut self, heard: Heard) -> Result<(), Stop> {
+        match heard {
+            Heard::More => Ok(()),
+            Heard::Whole { mut reply, calls, chain, held } => {
+                toolyard_store::failpoint!("model.after_stream");
+                self.speaking = None;
+                // Every step has the same tools: readers are told once.
+                reply.notes.retain(|note| !self.warned.contains(note));
+                self.warned.extend(reply.notes.iter().cloned());
+                let Some(reply) = self.with_debt(Some(reply)) else { return Ok(()) };
+                let Some((reply, calls, skipped)) = self.hooked(chain, held, reply, calls).await? else {
+                    return Ok(());
+                };
+                let calls = self.route(calls, &skipped).await?;
+                self.tell(Input::ModelReplied { reply, calls }).await
+            }
+            Heard::Stopped(stopped) => {
+                self.speaking = None;
+                self.stopped(stopped).await
+            }
+            Heard::Failed { error, said } => {
+                let id = self.speaking.take().map(|speaking| speaking.id);
+                if let Some(id) = id.filter(|_| said.is_none())
+                    && self.squeezes(id, &error)
+                {
+                    return Ok(());
+                }
+                let said = self.with_debt(said);
+                let mut chain = self.chain();
+                chain.error(&error.to_string()).await;
+                let notes = self.notes(chain.leave());
+                if !notes.is_empty() {
+                    self.tell(Input::Noted(notes)).await?;
+                }
+                let detail = error.detail().unwrap_or_default().to_owned();
+                let (code, message) = (error.code(), error.to_string());
+                tracing::warn!(run = %self.id, code = code.as_str(), %message, "the model failed");
+                self.tell(Input::ModelFailed { code, message, detail, said }).await
+            }
+        }
     }
 
     /// The model that the run asks for, or the agent's, and those behind it.
@@ -374,14 +403,14 @@ impl Worker {
     async fn over_budget(&mut self, agent: &LoadedAgent) -> Result<Option<String>, Stop> {
         let Some(budget) = agent.config.budget.agent.clone() else { return Ok(None) };
         let (tenant, name) = (self.tenant.clone(), agent.config.agent.name.clone());
-        let (days, period) = match budget.per {
-            Period::Day => (1, "a day"),
-            Period::Month => (30, "30 days"),
+        let (span, period) = match budget.per {
+            Period::Day => (Span::Day, "a day (UTC)"),
+            Period::Month => (Span::Month, "a calendar month (UTC)"),
         };
         let used = self
             .patiently(move |tx| {
                 let (tenant, name) = (tenant.clone(), name.clone());
-                Box::pin(async move { usage::of_days(tx, &tenant, &name, days).await })
+                Box::pin(async move { usage::of(tx, &tenant, &name, span).await })
             })
             .await?;
         let tokens = budget.max_tokens.filter(|most| used.tokens >= *most);

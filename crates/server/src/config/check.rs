@@ -170,6 +170,14 @@ fn check_models(config: &Config) -> Result<(), BadSetting> {
             let why = format!("{id:?}: max_tokens must be at least 1, context_tokens at least {least}");
             return Err(bad("models", why));
         }
+        if model.temperature.is_some_and(|t| !(0.0..=2.0).contains(&t)) {
+            return Err(bad("models", format!("{id:?}: temperature must lie between 0 and 2")));
+        }
+        let is_type = |text: &String| text.split('/').filter(|part| !part.trim().is_empty()).count() == 2;
+        if let Some(odd) = model.files.iter().flatten().find(|text| !is_type(text)) {
+            let why = format!("{id:?}: files: {odd:?} is no media type like application/pdf or image/*");
+            return Err(bad("models", why));
+        }
         let Some(price) = model.price else { continue };
         let told = [Some(price.input), Some(price.output), price.cached, price.cache_write];
         if told.into_iter().flatten().any(|dollars| !dollars.is_finite() || dollars < 0.0) {

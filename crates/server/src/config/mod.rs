@@ -8,10 +8,12 @@ mod check;
 mod env;
 mod hidden;
 mod load;
+mod model;
 mod section;
 
 pub(crate) use hidden::Hidden;
 pub(crate) use load::{ConfigError, Flags, load, mcp_servers};
+pub(crate) use model::*;
 pub(crate) use section::*;
 
 /// The JSON Schema of the file.

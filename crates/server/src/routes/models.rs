@@ -38,6 +38,13 @@ pub(super) struct ModelView {
     context_tokens: Option<u32>,
     supports_tool_calling: bool,
     supports_reasoning: bool,
+    /// Media types of files that it reads; empty means text alone. Missing:
+    /// nobody said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<String>>,
+    /// The temperature if nobody says one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
     /// Its provider is configured.
     available: bool,
     /// Models that take over when it is out of order; secret keys only.
@@ -94,6 +101,8 @@ fn view(record: &ModelRecord, available: bool, secret: bool) -> ModelView {
         context_tokens: record.context_tokens,
         supports_tool_calling: record.tools,
         supports_reasoning: record.reasoning,
+        files: record.files,
+        temperature: record.temperature,
         available,
         fallback: if secret { record.fallback } else { Vec::new() },
         price,

@@ -20,11 +20,59 @@ const BY_KEY: [(&str, Wire, &[&str]); 3] = [
 const BEDROCK: [&[&str]; 2] =
     [&["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], &["AWS_BEARER_TOKEN_BEDROCK"]];
 
-/// Models that have a name without any configuration (row C4).
-const SAMPLES: [(&str, &str, &str, &str, u32); 3] = [
-    ("demo", "Demo", "demo", "demo", 8192),
-    ("claude", "Claude 3.5 Sonnet", "bedrock", "anthropic.claude-3-5-sonnet-20241022-v2:0", 8192),
-    ("gemini", "Gemini 2.5 Flash", "gemini", "gemini-2.5-flash", 8192),
+/// A model that has a name without any configuration (row C4).
+struct Sample {
+    id: &'static str,
+    name: &'static str,
+    description: &'static str,
+    provider: &'static str,
+    model: &'static str,
+    max_tokens: u32,
+    context_tokens: u32,
+    reasoning: bool,
+    /// Row C3 for the vendors' models.
+    temperature: Option<f64>,
+    /// All that its provider can carry, if missing.
+    files: Option<&'static [&'static str]>,
+}
+
+const SAMPLES: [Sample; 3] = [
+    Sample {
+        id: "demo",
+        name: "Demo",
+        description: "Needs no vendor: it calls the tools that it is told to call",
+        provider: "demo",
+        model: "demo",
+        max_tokens: 8192,
+        context_tokens: 1_000_000,
+        reasoning: false,
+        temperature: None,
+        files: None,
+    },
+    Sample {
+        id: "claude",
+        name: "Claude 3.5 Sonnet",
+        description: "Anthropic's model of October 2024 on Amazon Bedrock; reads images and documents",
+        provider: "bedrock",
+        model: "anthropic.claude-3-5-sonnet-20241022-v2:0",
+        max_tokens: 8192,
+        context_tokens: 200_000,
+        reasoning: false,
+        temperature: Some(0.7),
+        files: Some(&["image/*", "application/*", "text/*"]),
+    },
+    Sample {
+        id: "gemini",
+        name: "Gemini 2.5 Flash",
+        description: "Google's quick model with a long memory; reads images, documents, sound and films",
+        provider: "gemini",
+        model: "gemini-2.5-flash",
+        max_tokens: 8192,
+        context_tokens: 1_048_576,
+        reasoning: true,
+        temperature: Some(0.7),
+        files: Some(&["image/*", "audio/*", "video/*", "text/*", "application/pdf"]),
+    },
 ];
 
 pub(super) fn open(config: &Config) -> Result<Registry, String> {
@@ -66,7 +114,11 @@ fn settings(config: &Config) -> Result<Vec<ProviderSettings>, String> {
             settings.push(bare(name, kind, Some(key)));
         }
     }
-    let has_region = ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().any(|v| read(v).is_some());
+    let any = |variables: &[&str]| variables.iter().any(|variable| read(variable).is_some());
+    // A key of this one service needs no region where there is an address.
+    let has_region = any(&["AWS_REGION", "AWS_DEFAULT_REGION"])
+        || (any(&["AWS_BEARER_TOKEN_BEDROCK"])
+            && any(&["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"]));
     if !config.providers.contains_key("bedrock")
         && has_region
         && BEDROCK.iter().any(|all| all.iter().all(|v| read(v).is_some()))
@@ -92,13 +144,17 @@ fn wire(kind: ProviderKind) -> Wire {
 
 fn records(config: &Config) -> Vec<ModelRecord> {
     let own = config.models.iter().map(|(id, entry)| record(id, entry));
-    let samples = SAMPLES.into_iter().filter(|(id, ..)| !config.models.contains_key(*id));
-    let samples = samples.map(|(id, name, provider, model, most)| ModelRecord {
-        id: id.to_owned(),
-        name: name.to_owned(),
-        max_output_tokens: Some(most),
-        reasoning: false,
-        ..ModelRecord::bare(provider, model)
+    let samples = SAMPLES.into_iter().filter(|sample| !config.models.contains_key(sample.id));
+    let samples = samples.map(|sample| ModelRecord {
+        id: sample.id.to_owned(),
+        name: sample.name.to_owned(),
+        description: sample.description.to_owned(),
+        max_output_tokens: Some(sample.max_tokens),
+        context_tokens: Some(sample.context_tokens),
+        reasoning: sample.reasoning,
+        temperature: sample.temperature,
+        files: sample.files.map(|files| files.iter().map(|&file| file.to_owned()).collect()),
+        ..ModelRecord::bare(sample.provider, sample.model)
     });
     own.chain(samples).collect()
 }
@@ -114,6 +170,8 @@ fn record(id: &str, entry: &ModelEntry) -> ModelRecord {
         context_tokens: entry.context_tokens,
         tools: entry.tools,
         reasoning: entry.reasoning,
+        files: entry.files.clone(),
+        temperature: entry.temperature,
         price: entry.price.map(|price| Price {
             input: price.input,
             output: price.output,

@@ -15,6 +15,8 @@ description = "For small talk"
 max_tokens = 500
 context_tokens = 4000
 fallback = ["claude"]
+files = []
+temperature = 0.2
 [models.quick.price]
 input = 1.0
 output = 2.0
@@ -40,6 +42,15 @@ async fn c4_models_are_listed_with_what_they_can_do() {
     assert_eq!((&quick["maxTokens"], &quick["contextTokens"]), (&json!(500), &json!(4000)));
     assert_eq!((&quick["available"], &quick["supportsToolCalling"]), (&json!(true), &json!(true)));
     assert_eq!(quick["price"]["output"], 2.0);
+    assert_eq!((&quick["files"], &quick["temperature"]), (&json!([]), &json!(0.2)));
+    // Row C3, and what the samples can do.
+    for sample in ["claude", "gemini"] {
+        let sample = of(&list, sample);
+        assert_eq!(sample["temperature"], 0.7);
+        assert!(sample["contextTokens"].as_u64().unwrap() >= 200_000, "{sample}");
+        assert!(!sample["description"].as_str().unwrap().is_empty(), "{sample}");
+        assert!(sample["files"].as_array().unwrap().contains(&json!("image/*")), "{sample}");
+    }
     let claude = of(&list, "claude");
     assert_eq!(claude["model"], "anthropic.claude-3-5-sonnet-20241022-v2:0");
     assert_eq!((&claude["provider"], &claude["available"]), (&json!("bedrock"), &json!(false)));
