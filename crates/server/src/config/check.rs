@@ -64,12 +64,13 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
     }
     check_keys(config)?;
     check_models(config)?;
-    for origin in config.origins() {
-        if crate::http::origin::Pattern::parse(&origin).is_none() {
-            return Err(bad(
-                "allowed_origins",
-                format!("{origin:?} is not an origin such as https://app.example or http://localhost:*"),
-            ));
+    for (key, origins) in
+        [("allowed_origins", config.origins()), ("web_app.mcp_origins", config.web_app_origins())]
+    {
+        if let Some(origin) = origins.iter().find(|o| crate::http::origin::Pattern::parse(o).is_none()) {
+            let why =
+                format!("{origin:?} is not an origin such as https://app.example or http://localhost:*");
+            return Err(bad(key, why));
         }
     }
     if let Some(url) = &config.public_url {

@@ -29,6 +29,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_MCP_SERVER_ENABLED", &["mcp_server", "enabled"], Form::Flag),
     ("TOOLYARD_MCP_SERVER_OWN_TOOLS", &["mcp_server", "own_tools"], Form::Flag),
     ("TOOLYARD_MCP_SERVER_TASK_AFTER_MS", &["mcp_server", "task_after_ms"], Form::Number),
+    ("TOOLYARD_WEB_APP_MCP_ORIGINS", &["web_app", "mcp_origins"], Form::List),
     ("TOOLYARD_SECRET_KEY", &["keys", "secret"], Form::Text),
     ("TOOLYARD_PUBLIC_KEY", &["keys", "public"], Form::Text),
     ("TOOLYARD_MASTER_KEY", &["keys", "master"], Form::Text),

@@ -314,6 +314,7 @@ async fn d17_nodes_are_restarted_one_after_the_other_and_nobody_misses_anything(
         for text in ["slow 60", "call getUserApproval {\"q\":\"x\"}"] {
             let space = crate::yard::new_space(node).await;
             crate::yard::join(node, &space, &yard.agent_entity).await;
+            crate::yard::join(node, &space, &yard.ann).await;
             let said = json!({"content": text, "entityId": yard.ann});
             let posted = node.post(&format!("/api/smart-spaces/{space}/messages"), said).await;
             runs.insert(posted["runs"][0]["runId"].as_str().unwrap().to_owned(), text);

@@ -56,6 +56,7 @@ mod readme;
 #[path = "../../../store/tests/it/redis_server.rs"]
 #[allow(dead_code, reason = "shared with the store's tests, which use all of it")]
 mod redis_server;
+mod replay;
 mod rest;
 mod rows;
 mod runs;
