@@ -7,6 +7,7 @@
 FROM node:22-bookworm-slim AS app
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
+COPY api api
 COPY packages packages
 COPY apps apps
 COPY examples examples
