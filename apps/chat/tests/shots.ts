@@ -72,6 +72,7 @@ const ACTS: Record<string, (page: Page) => Promise<void>> = {
   },
 };
 
+const mcp = await localMcp();
 const gateway = await Gateway.start();
 const browser = await openBrowser();
 try {
@@ -106,7 +107,6 @@ try {
   await gateway.ask("POST", "/api/inbox", { entityId: me, title: "The report is ready", message: "It is in your chat.", level: "info" }).catch(() => undefined);
   await gateway.ask("POST", "/api/plugins/install", JSON.parse(readFileSync(join(ROOT, "examples/plugins/time.json"), "utf8")));
   const storage = await first.storageState();
-  const mcp = await localMcp();
   const service = { id: "cellar", name: "Cellar", url: mcp.url, token: mcp.token, tools: await listMcpTools(mcp), listedAt: new Date().toISOString() };
   const views: Record<string, string> = {
     welcome: "/",
@@ -168,4 +168,5 @@ try {
 } finally {
   await browser.close();
   await gateway.close();
+  await mcp.close();
 }
