@@ -84,6 +84,11 @@ impl Desk {
             let commit = Commit { epoch, after: live.last_seq, at: done.at, events };
             let tail = Some(Tail { commit, watch });
             self.starts.push(Start { tenant, run, epoch, tail, recovered: false });
+        } else if let Some(start) = self.starts.iter_mut().find(|start| start.run == live.id)
+            && let Some(Tail { commit, .. }) = &mut start.tail
+        {
+            // One transaction may tell a run several facts: its worker begins with all of them.
+            commit.events = commit.events.iter().chain(events.iter()).cloned().collect();
         }
         Ok(())
     }

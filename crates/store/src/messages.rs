@@ -63,6 +63,7 @@ pub async fn insert(
         seq: pos,
         space: Some(space.clone()),
         replied: None,
+        restarted: false,
         calls: CallNews::default(),
         commit: None,
     });

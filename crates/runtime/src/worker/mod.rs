@@ -138,6 +138,10 @@ impl Worker {
         let why = if recovered { "the node that worked on it stopped" } else { "" };
         self.tell(Input::Claimed { recovered, why: why.to_owned() }).await?;
         let hand_back = self.rt.handing_back.clone();
+        let tick = self.rt.settings.tick;
+        let mut looked = std::time::Instant::now();
+        let mut looks = tokio::time::interval_at(tokio::time::Instant::now() + tick, tick);
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             if self.run.is_finished() || self.run.is_parked() {
                 if self.park().await? {
@@ -169,7 +173,12 @@ impl Worker {
                     }
                 },
                 // Other nodes' facts also come without notifications, a little later.
-                () = tokio::time::sleep(self.rt.settings.tick), if !self.rt.store.is_sqlite() => self.hear_facts().await?,
+                _ = looks.tick(), if !self.rt.store.is_sqlite() => {
+                    if !self.rt.store.feed().may_rest(looked) {
+                        looked = std::time::Instant::now();
+                        self.hear_facts().await?;
+                    }
+                }
             }
         }
     }

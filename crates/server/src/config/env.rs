@@ -18,6 +18,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_PUBLIC_URL", &["public_url"], Form::Text),
     ("TOOLYARD_DATA", &["data"], Form::Text),
     ("TOOLYARD_DATABASE_URL", &["database_url"], Form::Text),
+    ("TOOLYARD_REDIS_URL", &["redis_url"], Form::Text),
     ("TOOLYARD_AGENTS_DIR", &["agents_dir"], Form::Text),
     ("TOOLYARD_MODE", &["mode"], Form::Text),
     ("TOOLYARD_AUTH", &["auth"], Form::Text),

@@ -29,6 +29,10 @@ pub(crate) struct Config {
     pub(crate) data: PathBuf,
     /// `postgres://…` instead of SQLite in the data folder.
     pub(crate) database_url: Hidden,
+    /// `redis://…` or `rediss://…`: several nodes on one PostgreSQL tell each
+    /// other by it what they commit and stream. Empty means by PostgreSQL alone:
+    /// readers on other nodes then get a step when it is whole.
+    pub(crate) redis_url: Hidden,
     /// Folder of agent configurations (`*.json`), loaded at start and watched.
     pub(crate) agents_dir: PathBuf,
     pub(crate) mode: Mode,
@@ -75,6 +79,7 @@ impl Default for Config {
             public_url: None,
             data: PathBuf::from(".toolyard"),
             database_url: Hidden::default(),
+            redis_url: Hidden::default(),
             agents_dir: PathBuf::from("agents"),
             mode: Mode::default(),
             auth: AuthMode::default(),
