@@ -69,7 +69,7 @@ export default function RunView({ runId }: { runId: string }) {
       {wrong && <p className="notice wrong" role="alert">{wrong}</p>}
       <dl className="numbers">
         <Number name="Started" value={ago(timeline.startedAt ?? known?.createdAt)} />
-        <Number name="Took" value={known ? span(Date.parse(known.updatedAt) - Date.parse(known.createdAt)) : "–"} />
+        <Number name="Took" value={known && !live ? span(Date.parse(known.updatedAt) - Date.parse(known.createdAt)) : "–"} />
         <Number name="Steps" value={String(timeline.entries.filter((entry) => entry.kind === "step").length)} />
         <Number name="Tool calls" value={String(timeline.entries.filter((entry) => entry.kind === "call").length)} />
         <Number name="Tokens" value={timeline.usage ? `${timeline.usage.inputTokens.toLocaleString()} in, ${timeline.usage.outputTokens.toLocaleString()} out` : "–"} />

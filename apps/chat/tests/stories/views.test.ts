@@ -46,7 +46,7 @@ test("no view has a serious finding, is too wide, or asks another server", { tim
   const chat = new URL(first.url()).pathname;
   const { runs } = await gateway.ask<{ runs: { id: string }[] }>("GET", "/api/runs");
   const storageState = await context.storageState();
-  const views = ["/", chat, "/inbox", "/runs", `/runs/${runs[0]?.id}`, "/tools", "/plugins", "/agents", "/agents/assistant", "/library", "/audit"];
+  const views = ["/", chat, "/inbox", "/runs", `/runs/${runs[0]?.id}`, "/tools", "/plugins", "/agents", "/agents/assistant", "/agents/new", "/library", "/library/goals", "/audit"];
   for (const [width, colorScheme] of [[360, "dark"], [1440, "light"]] as const) {
     const narrow = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, storageState });
     for (const path of views) {

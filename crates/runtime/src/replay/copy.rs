@@ -34,10 +34,13 @@ pub(super) fn copy(
 ) -> Result<Copied, u32> {
     let mut copier = Copier::new(old, new, created);
     for event in log {
-        if copier.is_there(step) && !is_aftermath(event) {
+        if !copier.is_there(step) {
+            copier.take(event);
+        } else if ends_it(event) {
             break;
+        } else if is_aftermath(event) {
+            copier.take(event);
         }
-        copier.take(event);
     }
     let there = copier.is_there(step) && copier.stands_at(step);
     let Copier { before, run, events, taken, .. } = copier;
@@ -45,6 +48,11 @@ pub(super) fn copy(
         return Err(last_step(before, log));
     }
     Ok(Copied { events, run, taken })
+}
+
+/// The wanted step itself, or what came instead of it.
+fn ends_it(event: &Event) -> bool {
+    matches!(event, Event::ModelReplied(_) | Event::MessageTaken(_) | Event::RunFinished(_))
 }
 
 /// What belongs to the steps before, although the next one has begun.
