@@ -54,6 +54,7 @@ mod plugins;
 mod poison;
 mod progress;
 mod readme;
+mod replay;
 mod rest;
 mod rows;
 mod runs;
