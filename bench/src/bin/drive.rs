@@ -20,6 +20,12 @@ struct Args {
     /// Where the report goes.
     #[arg(long, default_value = "bench/results")]
     results: PathBuf,
+    /// Sources of the peers.
+    #[arg(long, default_value = "bench/peers")]
+    peers: PathBuf,
+    /// Where `bench/peers/setup` installed their packages.
+    #[arg(long, default_value = "target/bench-peers")]
+    installed: PathBuf,
     #[arg(long, value_enum, value_delimiter = ',', default_value = "direct,floor,floor-db,toolyard")]
     targets: Vec<Target>,
     /// Only these scenarios, such as S1,S3.
@@ -53,6 +59,8 @@ fn measure(args: Args) -> Result<(), Box<dyn std::error::Error>> {
     let plan = Plan {
         toolyard: std::path::absolute(toolyard)?,
         rig,
+        peers: std::path::absolute(args.peers)?,
+        installed: std::path::absolute(args.installed)?,
         scratch,
         results: args.results,
         targets: args.targets,

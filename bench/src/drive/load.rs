@@ -11,7 +11,7 @@ use super::api::{Api, Seat};
 use super::errand::{Errand, Watch};
 
 /// The longest that one run may take.
-const RUN_SECONDS: u64 = 120;
+const RUN_SECONDS: u64 = 300;
 
 /// What a load brought.
 #[derive(Debug)]

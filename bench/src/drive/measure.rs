@@ -10,7 +10,7 @@ use super::errand::{Errand, Tool, Watch};
 use super::load::{Load, load, seats};
 use super::report::Figures;
 use super::stats::percentile;
-use super::system::{cpu_seconds, machine_seconds, peak_kb, resident_kb};
+use super::system::{forget_peak, machine_seconds, peak_kb, resident_kb, tree_seconds};
 use super::target::{Target, used_bytes};
 
 /// Time for what a server does after its last answer.
@@ -28,8 +28,6 @@ pub(super) struct Subject {
     pub(super) api: Arc<Api>,
     /// The server; for `direct` the mock.
     pub(super) pid: u32,
-    /// All processes of the rig, to see what others took.
-    pub(super) ours: Vec<u32>,
     pub(super) database: Option<PathBuf>,
 }
 
@@ -53,11 +51,12 @@ fn count(n: usize) -> f64 {
     n as f64
 }
 
-impl Subject {
-    fn ours_seconds(&self) -> Result<f64, DriveError> {
-        self.ours.iter().map(|pid| cpu_seconds(*pid)).sum()
-    }
+/// Processor seconds of the client and all that it started: the whole rig.
+pub(super) fn rig_seconds() -> Result<f64, DriveError> {
+    tree_seconds(std::process::id())
+}
 
+impl Subject {
     /// Runs a load and notes what it took. Gives processor seconds of the server.
     async fn timed(
         &self,
@@ -69,12 +68,12 @@ impl Subject {
     ) -> Result<(Load, f64), DriveError> {
         tokio::time::sleep(SETTLE).await;
         eprintln!("  {name}");
-        let (machine, ours) = (machine_seconds()?, self.ours_seconds()?);
-        let before = cpu_seconds(self.pid)?;
+        let (machine, ours) = (machine_seconds()?, rig_seconds()?);
+        let before = tree_seconds(self.pid)?;
         let done = load(&self.api, seats, errand, at_once).await?;
         tokio::time::sleep(SETTLE).await;
-        let used = cpu_seconds(self.pid)? - before;
-        let others = (machine_seconds()? - machine) - (self.ours_seconds()? - ours);
+        let used = tree_seconds(self.pid)? - before;
+        let others = (machine_seconds()? - machine) - (rig_seconds()? - ours);
         let mut note = |figure, value| figures.note(name, self.target, figure, value);
         let runs = count(done.watches.len());
         note("cpu_ms", used * 1e3 / runs);
@@ -140,6 +139,7 @@ impl Subject {
         let name = format!("S4/{streams}");
         let errand = Errand { first_ms: 20, delay_ms: 20, ..Errand::text(100) };
         let all = seats(&self.api, streams * size.waves).await?;
+        forget_peak(self.pid)?;
         let (done, used) = self.timed(&name, &all, errand, streams, figures).await?;
         let delays: Vec<f64> = done.watches.iter().flat_map(|w| w.delays.iter().map(|d| ms(*d))).collect();
         let mut note = |figure, value| figures.note(&name, self.target, figure, value);
@@ -181,13 +181,8 @@ impl Subject {
         const CLIENTS: usize = 4;
         let name = format!("S7/h{messages}");
         let few = seats(&self.api, CLIENTS).await?;
-        let talks = few.iter().map(|seat| async {
-            for n in 0..messages {
-                self.api.add_history(seat, &format!("{n}: {TALK}")).await?;
-            }
-            Ok::<_, DriveError>(())
-        });
-        futures::future::try_join_all(talks).await?;
+        let talk: Vec<String> = (0..messages).map(|n| format!("{n}: {TALK}")).collect();
+        futures::future::try_join_all(few.iter().map(|seat| self.api.add_history(seat, &talk))).await?;
         // One conversation has one run at a time: each client keeps to its own.
         let disk = self.disk()?;
         let turns: Vec<Seat> = std::iter::repeat_n(few, size.turns).flatten().collect();

@@ -11,6 +11,7 @@ mod goals;
 mod load;
 mod measure;
 mod process;
+mod ratios;
 mod report;
 mod rounds;
 pub mod stamps;

@@ -8,7 +8,7 @@ use std::process::Command;
 use clap::ValueEnum;
 
 use super::DriveError;
-use super::api::{Api, Direct, Floor, Native, SECRET_KEY};
+use super::api::{AiSdk, Api, Direct, Floor, LangGraph, Native, PydanticAi, SECRET_KEY};
 use super::process::{Process, free_address};
 
 /// A server under test.
@@ -22,6 +22,14 @@ pub enum Target {
     FloorDb,
     /// The product.
     Toolyard,
+    /// The AI SDK's chat server on Node. The client keeps the conversation.
+    #[value(name = "aisdk")]
+    AiSdk,
+    /// LangGraph with checkpoints in SQLite.
+    #[value(name = "langgraph")]
+    LangGraph,
+    /// Pydantic AI behind AG-UI. The client keeps the conversation.
+    PydanticAi,
 }
 
 impl Target {
@@ -31,6 +39,25 @@ impl Target {
             Self::Floor => "floor",
             Self::FloorDb => "floor-db",
             Self::Toolyard => "toolyard",
+            Self::AiSdk => "aisdk",
+            Self::LangGraph => "langgraph",
+            Self::PydanticAi => "pydantic-ai",
+        }
+    }
+
+    /// A server of other people: `bench/peers`.
+    pub(super) const fn is_peer(self) -> bool {
+        matches!(self, Self::AiSdk | Self::LangGraph | Self::PydanticAi)
+    }
+
+    /// Why this server cannot do a scenario.
+    pub(super) const fn cannot(self, scenario: &str) -> Option<&'static str> {
+        match (self, scenario.as_bytes()) {
+            (Self::Direct, b"S5" | b"S6") => Some("there is no server"),
+            (Self::AiSdk | Self::PydanticAi, b"S6") => {
+                Some("a waiting run is the client's: the server keeps nothing of it")
+            }
+            _ => None,
         }
     }
 }
@@ -40,6 +67,9 @@ impl Target {
 pub(super) struct Programs {
     pub(super) rig: PathBuf,
     pub(super) toolyard: PathBuf,
+    /// The sources and the installed packages of the peers.
+    pub(super) peers: PathBuf,
+    pub(super) installed: PathBuf,
 }
 
 impl Programs {
@@ -62,11 +92,25 @@ impl Programs {
             Target::Direct => return Ok(None),
             Target::Floor | Target::FloorDb => Command::new(self.rig.join("floor")),
             Target::Toolyard => Command::new(&self.toolyard),
+            Target::AiSdk => {
+                let mut node = Command::new(self.installed.join("node/node_modules/node/bin/node"));
+                // Node looks for packages from the program's place.
+                node.arg(self.installed.join("node/aisdk.mjs"));
+                node.env("NODE_ENV", "production");
+                node
+            }
+            Target::LangGraph => self.python("langgraph", "langgraph_server.py"),
+            Target::PydanticAi => self.python("pydantic-ai", "pydantic_ai_server.py"),
         };
         match target {
-            Target::Direct | Target::Floor | Target::FloorDb => {
+            Target::Direct
+            | Target::Floor
+            | Target::FloorDb
+            | Target::AiSdk
+            | Target::LangGraph
+            | Target::PydanticAi => {
                 command.arg("--upstream").arg(upstream.to_string());
-                if target == Target::FloorDb {
+                if matches!(target, Target::FloorDb | Target::LangGraph) {
                     command.arg("--data").arg(folder);
                 }
             }
@@ -83,6 +127,12 @@ impl Programs {
         command.arg("--listen").arg(address.to_string());
         Process::start(command, address, Some("/ready"), folder.join("server.log")).await.map(Some)
     }
+
+    fn python(&self, name: &str, program: &str) -> Command {
+        let mut python = Command::new(self.installed.join(name).join("bin/python"));
+        python.arg(self.peers.join(program)).env("LANGSMITH_TRACING", "false");
+        python
+    }
 }
 
 impl Target {
@@ -92,13 +142,17 @@ impl Target {
             Self::Direct => Api::Direct(Direct::new(server)),
             Self::Floor | Self::FloorDb => Api::Floor(Floor::new(server)),
             Self::Toolyard => Api::Native(Native::prepare(server).await?),
+            Self::AiSdk => Api::AiSdk(AiSdk::new(server)),
+            Self::LangGraph => Api::LangGraph(LangGraph::new(server)),
+            Self::PydanticAi => Api::PydanticAi(PydanticAi::new(server)),
         })
     }
 
     /// Its database inside the data folder.
     pub(super) fn database(self, folder: &Path) -> Option<PathBuf> {
         match self {
-            Self::Direct | Self::Floor => None,
+            Self::Direct | Self::Floor | Self::AiSdk | Self::PydanticAi => None,
+            Self::LangGraph => Some(folder.join("langgraph.db")),
             Self::FloorDb => Some(folder.join("floor.db")),
             Self::Toolyard => Some(folder.join("toolyard.db")),
         }

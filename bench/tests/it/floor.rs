@@ -39,7 +39,7 @@ async fn the_client_is_told_of_each_piece_by_an_event_of_its_own() {
 async fn a_thread_remembers_its_messages() {
     let api = Api::Floor(Floor::new(floor(upstream().await, None).await));
     let seat = api.seat().await.unwrap();
-    api.add_history(&seat, "before").await.unwrap();
+    api.add_history(&seat, &["before".to_owned()]).await.unwrap();
     // The mock obeys the last order of the history: both turns must be whole.
     for chunks in [3, 5] {
         let watch = api.run(&seat, &Errand::text(chunks)).await.unwrap();

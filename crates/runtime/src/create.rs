@@ -19,7 +19,7 @@ use crate::agents::{Found, LoadedAgent, LoadedTools};
 use crate::command::{CreateRun, Fresh, Once};
 use crate::once;
 use crate::refused::Refused;
-use crate::runtime::{Born, Runtime, Start};
+use crate::runtime::{Runtime, Start, Tail};
 use crate::starting::Desk;
 
 /// What a new run is made of.
@@ -254,36 +254,41 @@ impl Runtime {
             tainted: birth.tainted || birth.space.tainted,
             picks: birth.picks.filter(|p| !p.takes_all()).map_or(Guarded::Hidden, Guarded::Shown),
             output: birth.output.map_or(Guarded::Hidden, Guarded::Shown),
+            replayed: None,
         };
-        let started = self.bear(tx, &new, created, desk).await?;
+        let started = self.bear(tx, &new, created, Vec::new(), desk).await?;
         Ok((run, started))
     }
 
-    /// Writes the row and the first events. True if it starts on this node now.
+    /// Writes the row and the first events: its birth, and what it has done
+    /// already if it goes on with what another run did. True if it starts on
+    /// this node now.
     pub(crate) async fn bear(
         &self,
         tx: &mut Tx<'_>,
         new: &NewRun,
         created: RunCreated,
+        done: Vec<Event>,
         desk: &mut Desk,
     ) -> Result<bool, StoreError> {
         let owner = desk.owner();
         let mut events = vec![Event::from(created)];
-        if owner.is_some() {
+        if owner.is_some() || !done.is_empty() {
             events.push(RunStarted {}.into());
         }
+        events.extend(done);
         let events: Arc<[Event]> = events.into();
         // Before the commit: no fact that follows it is missed.
         let watch = owner.is_some().then(|| self.store.feed().watch_run(&new.id));
         let row = log::begin(tx, new, owner.as_ref(), &events).await?;
         let started = watch.is_some();
         if let Some(watch) = watch {
-            let log = Commit { epoch: row.epoch, after: 0, at: row.created_at, events };
+            let commit = Commit { epoch: row.epoch, after: 0, at: row.created_at, events };
             let start = Start {
                 tenant: new.tenant.clone(),
                 run: new.id.clone(),
                 epoch: row.epoch,
-                born: Some(Born { log, watch }),
+                tail: Some(Tail { commit, watch }),
                 recovered: false,
             };
             desk.starts.push(start);

@@ -77,11 +77,12 @@ test("a phone has a menu that leads to every view", { timeout: 4 * PATIENCE }, a
 test("an agent is made from JSON, a wrong one is refused with the reason, and it answers", { timeout: 6 * PATIENCE }, async () => {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 } });
   const { page } = await open(context, gateway, "/agents/new");
+  await page.getByRole("tab", { name: "JSON" }).click();
   const editor = page.getByLabel("Configuration");
   const config = JSON.parse(await editor.inputValue()) as Record<string, unknown>;
   await editor.fill(JSON.stringify({ ...config, nonsense: 1 }));
-  await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("alert").getByText(/nonsense/).waitFor();
+  assert.equal(await page.getByRole("button", { name: "Save" }).isDisabled(), true);
   await editor.fill(JSON.stringify(config));
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("heading", { name: "my-agent", level: 1 }).waitFor();

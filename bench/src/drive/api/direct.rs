@@ -1,14 +1,13 @@
 //! Straight to the mock: what an errand costs without any server. The client
 //! keeps the history and does the tool loop itself.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
+use super::kept::Kept;
 use super::{Seat, accepted, body};
 use crate::drive::DriveError;
 use crate::drive::errand::{Errand, Tool, Watch};
@@ -18,33 +17,27 @@ use crate::http::Peer;
 #[derive(Debug)]
 pub struct Direct {
     peer: Arc<Peer>,
-    next: AtomicU64,
-    history: Mutex<HashMap<String, Vec<Value>>>,
+    kept: Kept,
 }
 
 impl Direct {
     pub fn new(upstream: SocketAddr) -> Self {
-        let peer = Peer::new(upstream, HeaderMap::new());
-        Self { peer, next: AtomicU64::new(0), history: Mutex::default() }
+        Self { peer: Peer::new(upstream, HeaderMap::new()), kept: Kept::default() }
     }
 
     pub fn seat(&self) -> Seat {
-        Seat(self.next.fetch_add(1, Ordering::Relaxed).to_string())
+        self.kept.seat()
     }
 
-    pub fn add_history(&self, seat: &Seat, text: &str) {
-        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-        let message = json!({"role": "user", "content": text});
-        history.entry(seat.0.clone()).or_default().push(message);
+    pub fn add_history(&self, seat: &Seat, texts: &[String]) {
+        self.kept.add(seat, texts);
     }
 
     pub async fn run(&self, seat: &Seat, errand: &Errand) -> Result<Watch, DriveError> {
-        let mut messages = {
-            let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-            history.get(&seat.0).cloned().unwrap_or_default()
-        };
         let mut watch = Watch::start();
-        messages.push(json!({"role": "user", "content": errand.prompt()}));
+        let said = self.kept.with(seat, errand.prompt());
+        let mut messages: Vec<Value> =
+            said.into_iter().map(|text| json!({"role": "user", "content": text})).collect();
         if errand.tool != Tool::None {
             self.ask(&messages, &mut watch).await?;
             watch.pause();

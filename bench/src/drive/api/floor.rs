@@ -35,10 +35,12 @@ impl Floor {
         Seat(format!("t{}", self.next.fetch_add(1, Ordering::Relaxed)))
     }
 
-    pub async fn add_history(&self, seat: &Seat, text: &str) -> Result<(), DriveError> {
+    pub async fn add_history(&self, seat: &Seat, texts: &[String]) -> Result<(), DriveError> {
         let path = format!("/threads/{}/messages", seat.0);
-        let answer = self.peer.post(&path, body(&json!({"text": text, "run": false}))).await?;
-        accepted("a message", answer).await?.read_all().await?;
+        for text in texts {
+            let answer = self.peer.post(&path, body(&json!({"text": text, "run": false}))).await?;
+            accepted("a message", answer).await?.read_all().await?;
+        }
         Ok(())
     }
 

@@ -1,16 +1,23 @@
 //! The servers' protocols, each a few requests: prepare conversations, run an
 //! errand in one.
 
+mod aisdk;
 mod direct;
 mod floor;
+mod kept;
+mod langgraph;
 mod native;
+mod pydantic_ai;
 
 use bytes::Bytes;
 use serde_json::Value;
 
+pub use aisdk::AiSdk;
 pub use direct::Direct;
 pub use floor::Floor;
+pub use langgraph::LangGraph;
 pub use native::{Native, SECRET_KEY};
+pub use pydantic_ai::PydanticAi;
 
 use super::DriveError;
 use super::errand::{Errand, Watch};
@@ -26,6 +33,9 @@ pub enum Api {
     Direct(Direct),
     Floor(Floor),
     Native(Native),
+    AiSdk(AiSdk),
+    LangGraph(LangGraph),
+    PydanticAi(PydanticAi),
 }
 
 impl Api {
@@ -35,19 +45,23 @@ impl Api {
             Self::Direct(api) => Ok(api.seat()),
             Self::Floor(api) => Ok(api.seat()),
             Self::Native(api) => api.seat().await,
+            Self::AiSdk(api) => Ok(api.seat()),
+            Self::LangGraph(api) => Ok(api.seat()),
+            Self::PydanticAi(api) => Ok(api.seat()),
         }
     }
 
-    /// Adds a message that starts no run. Not part of any measurement.
-    pub async fn add_history(&self, seat: &Seat, text: &str) -> Result<(), DriveError> {
+    /// Adds messages that start no run. Not part of any measurement.
+    pub async fn add_history(&self, seat: &Seat, texts: &[String]) -> Result<(), DriveError> {
         match self {
-            Self::Direct(api) => {
-                api.add_history(seat, text);
-                Ok(())
-            }
-            Self::Floor(api) => api.add_history(seat, text).await,
-            Self::Native(api) => api.add_history(seat, text).await,
+            Self::Direct(api) => api.add_history(seat, texts),
+            Self::AiSdk(api) => api.add_history(seat, texts),
+            Self::PydanticAi(api) => api.add_history(seat, texts),
+            Self::LangGraph(api) => api.add_history(seat, texts).await?,
+            Self::Floor(api) => api.add_history(seat, texts).await?,
+            Self::Native(api) => api.add_history(seat, texts).await?,
         }
+        Ok(())
     }
 
     pub async fn run(&self, seat: &Seat, errand: &Errand) -> Result<Watch, DriveError> {
@@ -55,6 +69,9 @@ impl Api {
             Self::Direct(api) => api.run(seat, errand).await,
             Self::Floor(api) => api.run(seat, errand).await,
             Self::Native(api) => api.run(seat, errand).await,
+            Self::AiSdk(api) => api.run(seat, errand).await,
+            Self::LangGraph(api) => api.run(seat, errand).await,
+            Self::PydanticAi(api) => api.run(seat, errand).await,
         }
     }
 }

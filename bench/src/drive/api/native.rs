@@ -72,10 +72,12 @@ impl Native {
         Ok(Seat(space))
     }
 
-    pub async fn add_history(&self, seat: &Seat, text: &str) -> Result<(), DriveError> {
+    pub async fn add_history(&self, seat: &Seat, texts: &[String]) -> Result<(), DriveError> {
         let path = format!("/api/smart-spaces/{}/messages", seat.0);
-        let message = json!({"content": text, "entityId": self.human, "triggerAgents": false});
-        read_json("a message", self.peer.post(&path, body(&message)).await?).await?;
+        for text in texts {
+            let message = json!({"content": text, "entityId": self.human, "triggerAgents": false});
+            read_json("a message", self.peer.post(&path, body(&message)).await?).await?;
+        }
         Ok(())
     }
 

@@ -228,7 +228,7 @@ fn created_in(event: &Event) -> Option<&RunCreated> {
 }
 
 /// The parts of a step: what was said, the calls, the results, in call order.
-fn step_parts(step: &Arc<toolyard_engine::Step>) -> Vec<Part> {
+pub(crate) fn step_parts(step: &Arc<toolyard_engine::Step>) -> Vec<Part> {
     let mut parts = step.reply.parts.clone();
     parts.extend(step.reply.calls.iter().map(|call| Part::ToolCall {
         call: call.call.clone(),

@@ -53,6 +53,7 @@ mod plugins;
 mod poison;
 mod progress;
 mod readme;
+mod replay;
 mod rest;
 mod rows;
 mod runs;

@@ -65,6 +65,23 @@ async fn every_view_has_an_address_and_a_strict_policy() {
     }
 }
 
+/// C10: a page may call MCP servers that the operator names, and no others.
+#[tokio::test]
+async fn c10_the_policy_names_the_mcp_servers_that_a_page_may_call() {
+    let connect = |headers: &HeaderMap| {
+        let policy = headers["content-security-policy"].to_str().unwrap().to_owned();
+        let part = policy.split("; ").find(|part| part.starts_with("connect-src")).map(ToOwned::to_owned);
+        part.unwrap()
+    };
+    let gateway = Gateway::start().await;
+    let (_, headers, _) = page(&gateway, "/").await;
+    assert_eq!(connect(&headers), "connect-src 'self' http://localhost:* http://127.0.0.1:*");
+    let named = [("TOOLYARD_WEB_APP_MCP_ORIGINS", "https://mcp.example,http://127.0.0.1:9000")];
+    let gateway = Gateway::start_with(Folder::new(), &named).await;
+    let (_, headers, _) = page(&gateway, "/").await;
+    assert_eq!(connect(&headers), "connect-src 'self' https://mcp.example http://127.0.0.1:9000");
+}
+
 #[tokio::test]
 async fn what_belongs_to_programs_answers_programs() {
     let gateway = Gateway::start().await;

@@ -115,6 +115,7 @@ pub(crate) fn created(run: &NewRun) -> Event {
         picks: Guarded::Hidden,
         output: Guarded::Hidden,
         tainted: false,
+        replayed: None,
     }
     .into()
 }
