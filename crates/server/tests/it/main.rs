@@ -6,6 +6,7 @@
 mod a2a;
 mod a2a_clients;
 mod access;
+mod canaries;
 mod chat;
 mod chat_clients;
 mod chat_socket;
