@@ -140,7 +140,7 @@ async fn s1_any_node_serves_any_reader_as_the_words_come() {
     // Readers of the space are there before the run.
     let path = format!("/api/smart-spaces/{}/stream", yard.space);
     let mut of_space = Stream::new(c.user("bob", Method::GET, &path).send().await.unwrap());
-    let run = yard.say("slow 50").await;
+    let run = yard.say("slow 80").await;
     let heard = of_space.until("text-delta").await;
     assert_eq!(data(&heard)["runId"], json!(run));
     // This one joins in the middle of the step, on a node that has no reader of it yet.
@@ -200,7 +200,7 @@ async fn due_plans_and_due_waits_happen_once_over_three_nodes() {
 async fn d3_the_words_of_a_fenced_node_reach_nobody() {
     let cluster = Cluster::new();
     let (yard, b, c) = cluster.three().await;
-    let run = yard.say("slow 30").await;
+    let run = yard.say("slow 60").await;
     let mut follower = Follower::default();
     let mut stream = follower.connect(&c, &run).await.unwrap();
     while follower.most == 0 {
@@ -225,7 +225,7 @@ async fn d3_the_words_of_a_fenced_node_reach_nobody() {
 async fn d13_redis_is_killed_in_the_middle_of_a_stream_and_nothing_is_lost() {
     let mut cluster = Cluster::new();
     let (yard, b, _c) = cluster.three().await;
-    let run = yard.say("slow 50").await;
+    let run = yard.say("slow 80").await;
     let mut follower = Follower::default();
     let mut stream = follower.connect(&b, &run).await.unwrap();
     while follower.most == 0 {
@@ -256,7 +256,7 @@ async fn d13_redis_is_killed_in_the_middle_of_a_stream_and_nothing_is_lost() {
     }
     let (fine, says) = doctor(&cluster, &b);
     assert!(fine && says.contains("Redis"), "{says}");
-    let run = yard.say("slow 30").await;
+    let run = yard.say("slow 60").await;
     let done = Follower::default().follow(&b, &run).await;
     assert!(done.most > 0, "pieces come again before their commit");
 }
