@@ -16,6 +16,9 @@ use super::report::{Figures, publish};
 use super::system::{resident_kb, tree_seconds};
 use super::target::{Programs, Target, used_bytes};
 
+/// In the database of S8 one run in so many waits for a client.
+const WAITING_EVERY: usize = 100;
+
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -39,7 +42,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    fn wants(&self, scenario: &str) -> bool {
+    pub(super) fn wants(&self, scenario: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only.eq_ignore_ascii_case(scenario))
     }
 
@@ -190,7 +193,7 @@ async fn stored(plan: &Plan, figures: &mut Figures) -> Result<(), DriveError> {
     let folder = plan.folder()?;
     let programs = plan.programs();
     let upstream = programs.start_upstream(folder.path()).await?;
-    fill::fill(&programs, upstream.address, folder.path(), plan.stored_runs).await?;
+    fill::fill(&programs, upstream.address, folder.path(), plan.stored_runs, WAITING_EVERY).await?;
     for _ in 0..3 {
         let server = programs.start(Target::Toolyard, upstream.address, folder.path()).await?;
         let Some(server) = server else { continue };

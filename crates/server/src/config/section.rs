@@ -400,7 +400,7 @@ impl Default for Log {
     }
 }
 
-/// Where the spans of the plugin `tracing` go.
+/// Where spans go: of the agents with the plugin `tracing`, or of all.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Telemetry {
@@ -408,6 +408,9 @@ pub(crate) struct Telemetry {
     /// `http://127.0.0.1:4318/v1/traces`. Missing means that none leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) otlp_traces: Option<String>,
+    /// Every agent's turns become spans, without what was said. An agent that
+    /// names the plugin keeps its own options.
+    pub(crate) all_agents: bool,
     /// The header `authorization` for it, such as `Basic …`.
     pub(crate) authorization: Hidden,
 }

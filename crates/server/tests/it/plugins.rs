@@ -150,6 +150,17 @@ async fn h58_production_refuses_what_nobody_signed_and_development_says_so() {
     let log = gateway.log();
     let line = log.lines().find(|line| line.contains("Unsigned plugin rejected in production"));
     assert!(line.unwrap().contains("plugin=dev-time-plugin"), "{log}");
+    let document = signed_by(gateway.folder.path(), "acme", &time_plugin());
+    trust(&gateway, "acme", "dev-*").await;
+    for (path, said) in [("/name", "Invalid signature"), ("/tools/0/executorCode", "Content hash mismatch")] {
+        let mut forged = document.clone();
+        *forged.pointer_mut(path).unwrap() = json!("return 1");
+        let (_, body) = install(&gateway, &forged).await;
+        assert!(message(&body).starts_with(&format!("{said} for plugin: dev-time-plugin")), "{body}");
+        let log = gateway.log();
+        let told = |line: &str| line.contains(said) && line.contains("plugin=dev-time-plugin");
+        assert!(log.lines().any(told), "{log}");
+    }
 
     let development = Gateway::start().await;
     let (status, body) = install(&development, &time_plugin()).await;
