@@ -28,7 +28,16 @@ export default function RunView({ runId }: { runId: string }) {
   const run = useQuery(`run ${runId}`, () => get<{ run: Run }>(`/api/runs/${encodeURIComponent(runId)}`), { everyMs: 3000 });
   const timeline = useRunTimeline(runId);
   const [wrong, setWrong] = useState<string>();
-  if (run.data === undefined && run.error) return <Page title="Run"><Wrong what={run.error} onAgain={() => void run.reload()} /></Page>;
+  if (run.data === undefined && run.error) {
+    return (
+      <Page title="Run">
+        <Link href="/runs" className="row small">
+          <ArrowLeft size={15} aria-hidden /> All runs
+        </Link>
+        <Wrong what={run.error} onAgain={() => void run.reload()} />
+      </Page>
+    );
+  }
   const known = run.data?.run;
   const status = timeline.entries.length > 0 ? timeline.status : (known?.status ?? "queued");
   const live = ["queued", "running", "waiting_tool"].includes(status);
@@ -122,7 +131,7 @@ function Entry({ entry, onReplay }: { entry: TimelineEntry; onReplay: ((step: nu
     place && !isCopy && `on ${place}`,
     model,
     took > 0 && span(took),
-    usage && plural(usage.inputTokens + usage.outputTokens, "token"),
+    usage && !isCopy && plural(usage.inputTokens + usage.outputTokens, "token"),
     cost !== undefined && dollars(cost),
     new Date(startedAt).toLocaleTimeString(),
   ].filter(Boolean);
