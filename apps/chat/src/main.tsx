@@ -6,6 +6,7 @@ import "./styles/parts.css";
 import "./styles/layout.css";
 import "./styles/chat.css";
 import "./styles/views.css";
+import "./styles/agents.css";
 import { App } from "./shell/App.tsx";
 
 const root = document.getElementById("root");

@@ -16,6 +16,7 @@ use crate::header::Header;
 use crate::hop;
 use crate::names::{self, Checked, LeadsInside, Lookup, Names, SystemNames};
 use crate::target::Target;
+use crate::tls;
 
 /// How long a call may take to connect.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -129,7 +130,7 @@ impl fmt::Debug for Door {
 impl Door {
     /// Opens to addresses that the operator configured.
     pub fn operator() -> Result<Self, EgressError> {
-        Ok(Self { policy: Policy::Operator(build(builder)?), only: None })
+        Ok(Self { policy: Policy::Operator(build(builder()?)?), only: None })
     }
 
     /// Opens to the public internet and to what the operator opened. For every
@@ -142,7 +143,7 @@ impl Door {
     pub fn guarded_by(opened: Opened, names: Arc<dyn Names>) -> Result<Self, EgressError> {
         let client = |public_only| {
             let names = Arc::new(Checked { names: names.clone(), public_only });
-            build(move || builder().dns_resolver(names.clone()))
+            build(builder()?.dns_resolver(names))
         };
         let guarded = Guarded { public: client(true)?, open: client(false)?, opened, names: names.clone() };
         Ok(Self { policy: Policy::Guarded(Arc::new(guarded)), only: None })
@@ -296,16 +297,15 @@ fn unreachable(error: reqwest::Error) -> EgressError {
     EgressError::Unreachable(error.without_url())
 }
 
-/// A machine without CA certificates fails the first build: the roots inside
-/// the binary serve it.
-fn build(make: impl Fn() -> reqwest::ClientBuilder) -> Result<Client, EgressError> {
-    let client = make().build().or_else(|_| make().tls_certs_only(bundled_roots()).build());
-    client.map_err(EgressError::Unavailable)
+fn build(client: reqwest::ClientBuilder) -> Result<Client, EgressError> {
+    client.build().map_err(|e| EgressError::Unavailable(e.into()))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the door is the one place that builds HTTP clients")]
-fn builder() -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
+fn builder() -> Result<reqwest::ClientBuilder, EgressError> {
+    let tls = tls::settings().map_err(|e| EgressError::Unavailable(e.into()))?;
+    Ok(reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
         .user_agent(concat!("toolyard/", env!("CARGO_PKG_VERSION")))
         // A proxy from the environment would see the operator's keys.
         .no_proxy()
@@ -313,12 +313,5 @@ fn builder() -> reqwest::ClientBuilder {
         .referer(false)
         .tcp_nodelay(true)
         .connect_timeout(CONNECT)
-        .pool_idle_timeout(IDLE_CONNECTION)
-}
-
-fn bundled_roots() -> Vec<reqwest::Certificate> {
-    webpki_root_certs::TLS_SERVER_ROOT_CERTS
-        .iter()
-        .filter_map(|der| reqwest::Certificate::from_der(der).ok())
-        .collect()
+        .pool_idle_timeout(IDLE_CONNECTION))
 }

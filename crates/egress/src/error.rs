@@ -30,7 +30,7 @@ pub enum EgressError {
     Broken(#[source] reqwest::Error),
     /// This machine cannot make secure connections.
     #[error("the HTTP client cannot start")]
-    Unavailable(#[source] reqwest::Error),
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl EgressError {

@@ -22,6 +22,7 @@ mod hop;
 mod mail;
 mod names;
 mod target;
+mod tls;
 
 pub use answer::{Answer, Body};
 pub use door::{Door, Letter, Patience, Verb, Whole};

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{CallId, RunId};
 use crate::name::ToolName;
 use crate::tool::Visibility;
@@ -18,8 +20,9 @@ pub struct Delta {
     pub piece: Piece,
 }
 
-/// What is new.
-#[derive(Debug, Clone, PartialEq)]
+/// What is new. Nodes tell each other in this form.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
 pub enum Piece {
     TextStart { part: u32 },
     TextDelta { part: u32, text: Arc<str> },

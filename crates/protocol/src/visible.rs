@@ -67,6 +67,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             picks,
             output,
             tainted,
+            replayed,
         }) => Event::RunCreated(RunCreated {
             agent: agent.clone(),
             agent_version: secret(agent_version),
@@ -90,6 +91,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             picks: secret(picks),
             output: secret(output),
             tainted: *tainted,
+            replayed: replayed.clone(),
         }),
         Event::RunStarted(RunStarted {}) => Event::RunStarted(RunStarted {}),
         Event::StepRestarted(StepRestarted { step, attempt, why }) => {

@@ -98,9 +98,10 @@ pub(crate) async fn send(
         output: Guarded::Hidden,
         // The prompt is written by whoever read the foreign words.
         tainted: sent.parent.tainted(),
+        replayed: None,
         errand: Guarded::Shown(Errand { prompt: prompt(sent.args), visibility }),
     };
-    rt.bear(tx, &new, created, desk).await?;
+    rt.bear(tx, &new, created, Vec::new(), desk).await?;
     Ok(run)
 }
 

@@ -19,7 +19,7 @@ use crate::agents::{Found, LoadedAgent, LoadedTools};
 use crate::command::{CreateRun, Fresh, Once};
 use crate::once;
 use crate::refused::Refused;
-use crate::runtime::{Born, Runtime, Start};
+use crate::runtime::{Runtime, Start, Tail};
 use crate::starting::Desk;
 
 /// What a new run is made of.
@@ -110,28 +110,30 @@ impl Runtime {
         desk: &mut Desk,
     ) -> Result<CreatedRun, Refused> {
         let tenant = &create.by.tenant;
-        let space = spaces::get(tx, tenant, &create.space).await?;
-        let space = space.ok_or_else(|| ApiError::not_found("SmartSpace"))?;
+        if spaces::get(tx, tenant, &create.space).await?.is_none() {
+            return Err(ApiError::not_found("SmartSpace").into());
+        }
         let entity = entities::get(tx, tenant, &create.agent_entity).await?;
         let entity = entity
             .filter(|e| e.kind == EntityKind::Agent)
             .ok_or_else(|| ApiError::not_found("Agent entity"))?;
         let mut picks = None;
         for member in [Some(&create.agent_entity), create.triggered_by.as_ref()].into_iter().flatten() {
-            let Some(seat) = spaces::seat(tx, tenant, &space.id, member).await? else {
+            let Some(seat) = spaces::seat(tx, tenant, &create.space, member).await? else {
                 let text = "Entity is not a member of this SmartSpace";
                 return Err(ApiError::new(ErrorCode::Forbidden, text).into());
             };
             picks = seat.picks;
         }
-        // The space before the new run, as messages do it.
-        if !spaces::lock(tx, tenant, &space.id).await? {
-            return Err(ApiError::not_found("SmartSpace").into());
-        }
-        if let Some(live) = runs::lock_live(tx, tenant, &space.id, &create.agent_entity).await? {
+        // Runs before their space, as everybody locks.
+        if let Some(live) = runs::lock_live(tx, tenant, &create.space, &create.agent_entity).await? {
             let text = format!("This agent has a live run in this space: {}", live.id);
             return Err(ApiError::new(ErrorCode::RunBusy, text).into());
         }
+        // Held, the space takes no message that this run would not know of.
+        let held = spaces::lock(tx, tenant, &create.space).await?;
+        let space = if held { spaces::get(tx, tenant, &create.space).await? } else { None };
+        let space = space.ok_or_else(|| ApiError::not_found("SmartSpace"))?;
         let agent = self.current_agent(tx, tenant, entity.agent.as_ref()).await?;
         let agent = agent.ok_or_else(|| ApiError::not_found("Agent"))?;
         let birth = Birth {
@@ -254,36 +256,41 @@ impl Runtime {
             tainted: birth.tainted || birth.space.tainted,
             picks: birth.picks.filter(|p| !p.takes_all()).map_or(Guarded::Hidden, Guarded::Shown),
             output: birth.output.map_or(Guarded::Hidden, Guarded::Shown),
+            replayed: None,
         };
-        let started = self.bear(tx, &new, created, desk).await?;
+        let started = self.bear(tx, &new, created, Vec::new(), desk).await?;
         Ok((run, started))
     }
 
-    /// Writes the row and the first events. True if it starts on this node now.
+    /// Writes the row and the first events: its birth, and what it has done
+    /// already if it goes on with what another run did. True if it starts on
+    /// this node now.
     pub(crate) async fn bear(
         &self,
         tx: &mut Tx<'_>,
         new: &NewRun,
         created: RunCreated,
+        done: Vec<Event>,
         desk: &mut Desk,
     ) -> Result<bool, StoreError> {
         let owner = desk.owner();
         let mut events = vec![Event::from(created)];
-        if owner.is_some() {
+        if owner.is_some() || !done.is_empty() {
             events.push(RunStarted {}.into());
         }
+        events.extend(done);
         let events: Arc<[Event]> = events.into();
         // Before the commit: no fact that follows it is missed.
         let watch = owner.is_some().then(|| self.store.feed().watch_run(&new.id));
         let row = log::begin(tx, new, owner.as_ref(), &events).await?;
         let started = watch.is_some();
         if let Some(watch) = watch {
-            let log = Commit { epoch: row.epoch, after: 0, at: row.created_at, events };
+            let commit = Commit { epoch: row.epoch, after: 0, at: row.created_at, events };
             let start = Start {
                 tenant: new.tenant.clone(),
                 run: new.id.clone(),
                 epoch: row.epoch,
-                born: Some(Born { log, watch }),
+                tail: Some(Tail { commit, watch }),
                 recovered: false,
             };
             desk.starts.push(start);

@@ -21,6 +21,7 @@ use crate::ending::Ending;
 use crate::family;
 use crate::knowledge::Library;
 use crate::live::{self, Live};
+use crate::parked::Parking;
 use crate::scheduler;
 use crate::settings::Settings;
 use crate::slots::{Slot, Slots};
@@ -45,6 +46,7 @@ pub struct Runtime {
     /// The connected programs.
     pub(crate) live: Live,
     pub(crate) tally: Tally,
+    pub(crate) parking: Parking,
     /// Set once there is a collector.
     pub(crate) traced: std::sync::OnceLock<crate::traces::Traced>,
     tasks: Tasks,
@@ -65,15 +67,15 @@ pub(crate) struct Start {
     pub(crate) tenant: TenantId,
     pub(crate) run: RunId,
     pub(crate) epoch: i64,
-    /// Set for a run that was made a moment ago.
-    pub(crate) born: Option<Born>,
+    /// Set if a transaction of this node has just made the run, or woken it.
+    pub(crate) tail: Option<Tail>,
     pub(crate) recovered: bool,
 }
 
-/// All of a new run's log, and an ear that has listened since before its commit.
+/// The end of a run's log, and an ear that has listened since before its commit.
 #[derive(Debug)]
-pub(crate) struct Born {
-    pub(crate) log: Commit,
+pub(crate) struct Tail {
+    pub(crate) commit: Commit,
     pub(crate) watch: Watch,
 }
 
@@ -109,6 +111,7 @@ impl Runtime {
             schemas: Schemas::new(),
             live: Live::default(),
             tally: Tally::default(),
+            parking: Parking::default(),
             traced: std::sync::OnceLock::new(),
             tasks: Tasks::default(),
             heart: Tasks::default(),
@@ -248,12 +251,12 @@ impl Runtime {
             return;
         }
         let Claimed { tenant, run, epoch, recovered, .. } = claimed;
-        self.begin(Start { tenant, run, epoch, born: None, recovered }, slot);
+        self.begin(Start { tenant, run, epoch, tail: None, recovered }, slot);
     }
 
     /// Ends a run without reading its log, which is what fails.
     async fn isolate(&self, claimed: Claimed) {
-        let me = self.owner.clone();
+        let (me, feed) = (self.owner.clone(), self.store.feed().clone());
         let name = claimed.run.clone();
         let done: Result<(), log::AppendError> = self
             .store
@@ -290,7 +293,7 @@ impl Runtime {
                         watched: false,
                     };
                     // Whoever wakes by it is queued.
-                    let mut desk = Desk::new(me.clone(), 0);
+                    let mut desk = Desk::new(me.clone(), feed.clone(), 0);
                     let poisoned = family::End::poisoned(&ending.row.agent);
                     ending.write(tx, poisoned, &mut desk).await?;
                     Ok(())

@@ -10,10 +10,10 @@ use toolyard_protocol::event::Event;
 use toolyard_protocol::{ApiError, CallId, ErrorCode, Timestamp};
 use toolyard_store::log::{self, Wake};
 use toolyard_store::runs::{Owner, RunRow};
-use toolyard_store::{StoreError, Tx, failpoint};
+use toolyard_store::{Commit, Feed, StoreError, Tx, failpoint};
 
 use crate::refused::Refused;
-use crate::runtime::{Runtime, Start};
+use crate::runtime::{Runtime, Start, Tail};
 use crate::slots::Slot;
 use crate::tally::{self, Ended};
 
@@ -26,6 +26,7 @@ const TRIES: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Desk {
     owner: Owner,
+    feed: Feed,
     free: usize,
     pub(crate) starts: Vec<Start>,
     /// Calls that ended: counted once it is committed.
@@ -35,8 +36,8 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(owner: Owner, free: usize) -> Self {
-        Self { owner, free, starts: Vec::new(), ended: Vec::new(), began: HashMap::new() }
+    pub(crate) fn new(owner: Owner, feed: Feed, free: usize) -> Self {
+        Self { owner, feed, free, starts: Vec::new(), ended: Vec::new(), began: HashMap::new() }
     }
 
     /// Says when a call began, for its count.
@@ -74,10 +75,20 @@ impl Desk {
             });
         }
         let wake = if wakes { Wake::Yes(owner.as_ref()) } else { Wake::No };
-        let done = log::append_fact(tx, live, &Arc::from(events), wake).await?;
+        // Before the commit: no fact that follows it is missed.
+        let watch = self.feed.watch_run(&live.id);
+        let events = Arc::from(events);
+        let done = log::append_fact(tx, live, &events, wake).await?;
         if let Some(epoch) = done.assigned {
             let (tenant, run) = (live.tenant.clone(), live.id.clone());
-            self.starts.push(Start { tenant, run, epoch, born: None, recovered: false });
+            let commit = Commit { epoch, after: live.last_seq, at: done.at, events };
+            let tail = Some(Tail { commit, watch });
+            self.starts.push(Start { tenant, run, epoch, tail, recovered: false });
+        } else if let Some(start) = self.starts.iter_mut().find(|start| start.run == live.id)
+            && let Some(Tail { commit, .. }) = &mut start.tail
+        {
+            // One transaction may tell a run several facts: its worker begins with all of them.
+            commit.events = commit.events.iter().chain(events.iter()).cloned().collect();
         }
         Ok(())
     }
@@ -112,7 +123,8 @@ impl Runtime {
         make: impl Fn(Arc<Self>, Desk) -> Op<T> + Send + 'static,
     ) -> Result<T, ApiError> {
         let runtime = self.clone();
-        let done = self.tasks().detached(async move { runtime.starting_here(most, make).await }).await;
+        let done =
+            self.tasks().detached(Box::pin(async move { runtime.starting_here(most, make).await })).await;
         done.unwrap_or_else(|| Err(ApiError::new(ErrorCode::Internal, "Internal error")))
     }
 
@@ -123,7 +135,7 @@ impl Runtime {
     ) -> Result<T, ApiError> {
         for _ in 0..TRIES {
             let slots = self.slots_for(most);
-            let desk = Desk::new(self.owner.clone(), slots.len());
+            let desk = Desk::new(self.owner.clone(), self.store.feed().clone(), slots.len());
             let op = make(self.clone(), desk);
             let done = self.store.write(op).await;
             match done.and_then(|done| Ok(failpoint::pass("start.after_commit").map(|()| done)?)) {

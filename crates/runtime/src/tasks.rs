@@ -5,6 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -21,8 +22,10 @@ impl Tasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        // On the heap at once: what lies around it is moved several times.
+        let task = Box::pin(std::panic::AssertUnwindSafe(task).catch_unwind());
         let guarded = async move {
-            if std::panic::AssertUnwindSafe(task).catch_unwind().await.is_err() {
+            if task.await.is_err() {
                 tracing::error!(task = name, "a background task panicked");
             }
         };
@@ -31,11 +34,7 @@ impl Tasks {
 
     /// Runs something to its end even if the caller goes away, as a client
     /// does that hangs up. None if it panicked.
-    pub async fn detached<T, F>(&self, task: F) -> Option<T>
-    where
-        F: Future<Output = T> + Send + 'static,
-        T: Send + 'static,
-    {
+    pub async fn detached<T: Send + 'static>(&self, task: BoxFuture<'static, T>) -> Option<T> {
         self.tracker.spawn(task).await.ok()
     }
 

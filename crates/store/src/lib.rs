@@ -55,7 +55,7 @@ pub mod webhooks;
 pub use backend::sqlite::{back_up, lock_folder};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{OpenError, StoreError};
-pub use feed::{CallsOf, Feed, Joined, News, Watch};
+pub use feed::{CallsOf, Feed, Joined, LinkState, News, RedisUrl, Watch, ask_redis};
 pub use migrate::known_version;
 pub use so_far::StepSoFar;
 pub use store::{DatabaseUrl, Settings, Store};

@@ -285,6 +285,7 @@ pub(crate) async fn write_events(
         seq: after + count,
         space: place.heard_in().cloned(),
         replied,
+        restarted: events.iter().any(|event| matches!(event, Event::StepRestarted(_))),
         calls: CallNews::of(events),
         commit: Some(Arc::new(Commit { epoch: place.epoch, after, at: now, events: events.clone() })),
     });

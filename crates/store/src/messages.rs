@@ -63,6 +63,7 @@ pub async fn insert(
         seq: pos,
         space: Some(space.clone()),
         replied: None,
+        restarted: false,
         calls: CallNews::default(),
         commit: None,
     });
@@ -237,6 +238,37 @@ pub async fn of_branch(
             .await?;
         found.extend(stretch);
     }
+    Ok(found)
+}
+
+/// The newest messages of a branch before a position, in order.
+pub async fn branch_page(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    branch: &BranchId,
+    before: Option<i64>,
+    limit: u32,
+) -> Result<Vec<Message>, StoreError> {
+    let (mut found, most) = (Vec::new(), limit as usize);
+    let up_to = before.map_or(i64::MAX, |before| before.saturating_sub(1));
+    for Stretch { branch, up_to } in branches::chain(tx, tenant, space, branch, up_to).await? {
+        let left = i64::try_from(most.saturating_sub(found.len())).unwrap_or(0);
+        if left == 0 {
+            break;
+        }
+        let stretch = tx
+            .all(
+                select!(
+                    "WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos <= $4 ORDER BY pos DESC LIMIT $5"
+                ),
+                args![tenant.as_str(), space.as_str(), branch.as_str(), up_to, left],
+                row,
+            )
+            .await?;
+        found.extend(stretch);
+    }
+    found.reverse();
     Ok(found)
 }
 

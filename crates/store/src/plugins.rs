@@ -63,6 +63,8 @@ pub struct Installed {
     /// JSON: the names of tools whose code is none.
     pub broken: Value,
     pub installed_at: Timestamp,
+    /// It stays installed and runs nothing.
+    pub switched_off: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +107,7 @@ fn installed(r: &Row<'_>) -> Result<Installed, StoreError> {
         tools: r.json(5)?.unwrap_or_default(),
         broken: r.json(6)?.unwrap_or_default(),
         installed_at: r.time(7)?,
+        switched_off: r.flag(8)?,
     })
 }
 
@@ -181,7 +184,8 @@ pub async fn known(
     .await
 }
 
-/// Installs, in the place of another version if there is one.
+/// Installs, in the place of another version if there is one. What is switched
+/// off stays so.
 pub async fn install(tx: &mut Tx<'_>, tenant: &TenantId, row: &Installed) -> Result<(), StoreError> {
     let (version, tools, broken) = (row.version.to_string(), row.tools.to_string(), row.broken.to_string());
     tx.exec(
@@ -208,7 +212,7 @@ pub async fn install(tx: &mut Tx<'_>, tenant: &TenantId, row: &Installed) -> Res
 
 pub async fn get(tx: &mut Tx<'_>, tenant: &TenantId, id: &PluginId) -> Result<Option<Installed>, StoreError> {
     tx.one(
-        "SELECT id, version, hash, document, signed, tools, broken, installed_at FROM plugins WHERE tenant = $1 AND id = $2",
+        "SELECT id, version, hash, document, signed, tools, broken, installed_at, switched_off FROM plugins WHERE tenant = $1 AND id = $2",
         args![tenant.as_str(), id.as_str()],
         installed,
     )
@@ -218,11 +222,27 @@ pub async fn get(tx: &mut Tx<'_>, tenant: &TenantId, id: &PluginId) -> Result<Op
 /// All that a tenant has installed; there are few.
 pub async fn list(tx: &mut Tx<'_>, tenant: &TenantId) -> Result<Vec<Installed>, StoreError> {
     tx.all(
-        "SELECT id, version, hash, document, signed, tools, broken, installed_at FROM plugins WHERE tenant = $1 ORDER BY id",
+        "SELECT id, version, hash, document, signed, tools, broken, installed_at, switched_off FROM plugins WHERE tenant = $1 ORDER BY id",
         args![tenant.as_str()],
         installed,
     )
     .await
+}
+
+/// Switches an installed plugin off or on. False if there is none.
+pub async fn switch(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    id: &PluginId,
+    off: bool,
+) -> Result<bool, StoreError> {
+    let switched = tx
+        .exec(
+            "UPDATE plugins SET switched_off = $1 WHERE tenant = $2 AND id = $3",
+            args![off, tenant.as_str(), id.as_str()],
+        )
+        .await?;
+    Ok(switched > 0)
 }
 
 pub async fn uninstall(tx: &mut Tx<'_>, tenant: &TenantId, id: &PluginId) -> Result<bool, StoreError> {

@@ -28,6 +28,12 @@ impl StepSoFar {
         Self { run: delta.run.clone(), step: delta.step, attempt: delta.attempt, next: 0, pieces: Vec::new() }
     }
 
+    /// What another node tells of a step.
+    pub(crate) fn told(run: RunId, step: u32, attempt: u32, next: u32, pieces: Vec<Piece>) -> Self {
+        let pieces = pieces.into_iter().map(|first| Growing { first, more: String::new() }).collect();
+        Self { run, step, attempt, next, pieces }
+    }
+
     pub(crate) fn add(&mut self, delta: &Delta) {
         if (delta.step, delta.attempt) != (self.step, self.attempt) {
             *self = Self::start(delta);

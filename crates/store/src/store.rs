@@ -9,7 +9,7 @@ use crate::backend::postgres::Postgres;
 use crate::backend::sqlite::Sqlite;
 use crate::clock::{Clock, SystemClock};
 use crate::error::{OpenError, StoreError};
-use crate::feed::Feed;
+use crate::feed::{Feed, RedisUrl};
 use crate::tx::Tx;
 
 /// Which database, and where.
@@ -71,6 +71,16 @@ impl Store {
             Settings::Postgres { url } => Backend::Postgres(Postgres::open(&url.0, feed.clone()).await?),
         };
         Ok(Self { backend, feed })
+    }
+
+    /// Nodes tell each other by Redis from now on: commits, and what steps
+    /// stream before theirs. As long as it does not answer, PostgreSQL's
+    /// notifications do it, without the latter. SQLite has one node only.
+    pub async fn go_by_redis(&self, url: RedisUrl) -> Result<(), StoreError> {
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(postgres) => postgres.go_by_redis(url).await,
+        }
     }
 
     /// What is new, for readers on this node.

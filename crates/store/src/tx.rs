@@ -177,6 +177,8 @@ pub struct Touched {
     pub space: Option<SpaceId>,
     /// The step whose whole reply is in this commit.
     pub replied: Option<u32>,
+    /// A step begins anew: what was streamed of it is void.
+    pub restarted: bool,
     /// What it did to client calls.
     pub calls: CallNews,
     /// The events themselves, if this node wrote them.

@@ -8,6 +8,7 @@ export { RunTimeline, type RunTimelineProps } from "./components/run-timeline.js
 export { ToolPicker, type ToolPickerProps } from "./components/tool-picker.js";
 export { ToolyardChat, type ToolyardChatProps } from "./components/toolyard-chat.js";
 export { useAutoToolHandler, type AutoToolHandler, type UseAutoToolHandlerOptions } from "./hooks/use-auto-tool-handler.js";
+export { useMcpServices, type McpServices } from "./hooks/use-mcp-services.js";
 export { useModels, type ModelView } from "./hooks/use-models.js";
 export { usePermissions, type GrantView, type PermissionRequest, type Permissions, type Remember } from "./hooks/use-permissions.js";
 export { usePlugins, type GatewayPlugin, type Plugins } from "./hooks/use-plugins.js";
@@ -18,6 +19,7 @@ export { useToolSelection, type ToolSelection } from "./hooks/use-tool-selection
 export { useToolyardChat, type OpenChat, type UseToolyardChatOptions } from "./hooks/use-toolyard-chat.js";
 export { useToolyardClient } from "./hooks/use-toolyard-client.js";
 export { useWaits, type UseWaitsOptions, type Waits } from "./hooks/use-waits.js";
+export { MCP_SERVICES_KEY, type McpService, type NewMcpService } from "./mcp/services.js";
 export { codeRunner, runInFrame, SANDBOX_CHARS, SANDBOX_PAGE, type RunCode } from "./plugins/sandbox.js";
 export { PLUGINS_KEY, type BrowserPlugin, type BrowserPluginTool } from "./plugins/store.js";
 export { ToolyardChatProvider, type ToolyardChatProviderProps } from "./provider.js";

@@ -3,6 +3,7 @@ import { PageCalls, type PageCall } from "./calls/page-calls.js";
 import { placeName } from "./calls/place.js";
 import { Conversation, type ConversationOptions } from "./chat/conversation.js";
 import { Ledger } from "./ledger.js";
+import { McpServiceStore } from "./mcp/services.js";
 import { PluginStore } from "./plugins/store.js";
 import type { RunCode } from "./plugins/sandbox.js";
 import { PAGE_SERVICE, ToolRegistry } from "./tools/registry.js";
@@ -37,6 +38,7 @@ export class Session {
   readonly selection = new SelectionStore();
   readonly registry = new ToolRegistry(this.selection);
   readonly plugins: PluginStore;
+  readonly mcp: McpServiceStore;
   readonly ledger: Ledger;
   readonly calls: PageCalls;
   readonly #conversations = new Map<string, Conversation>();
@@ -51,6 +53,7 @@ export class Session {
     const { client, gatewayUrl } = this;
     this.calls = new PageCalls({ client, gatewayUrl, outcomes: outcomes(), clientId: placeName() });
     this.plugins = new PluginStore(this.registry, (code, args, how) => this.#runCode(code, args, how));
+    this.mcp = new McpServiceStore(this.registry);
     this.update(options);
   }
 
@@ -119,9 +122,9 @@ export class Session {
   /** A component uses this session. */
   hold(): () => void {
     this.#held += 1;
-    const letGo = this.plugins.follow();
+    const letGo = [this.plugins.follow(), this.mcp.follow()];
     return () => {
-      letGo();
+      letGo.forEach((each) => each());
       this.#held -= 1;
       // StrictMode lets go and takes hold again at once.
       setTimeout(() => {

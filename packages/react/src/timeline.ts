@@ -24,6 +24,8 @@ export interface TimelineEntry {
   cost?: number;
   model?: string;
   childRunId?: string;
+  /** Taken over from another run: nothing was executed for it here. */
+  isCopy?: boolean;
 }
 
 /** What is known of a run. */
@@ -37,6 +39,8 @@ export interface Timeline {
   usage: Usage | undefined;
   /** Millionths of a US dollar. */
   cost: number | undefined;
+  /** The run that this one begins with, and the step of it that was done anew. */
+  replayOf: { runId: string; step: number } | undefined;
 }
 
 export const emptyTimeline: Timeline = {
@@ -48,19 +52,24 @@ export const emptyTimeline: Timeline = {
   entries: [],
   usage: undefined,
   cost: undefined,
+  replayOf: undefined,
 };
 
 /** A timeline with one more frame of its run. Deltas change nothing. */
 export function timelineWith(timeline: Timeline, frame: Frame): Timeline {
   switch (frame.type) {
-    case "run.created":
-      return { ...timeline, runId: frame.runId, agentName: frame.agentName, startedAt: frame.ts };
+    case "run.created": {
+      const { runId, agentName, ts, replayedRunId, replayedStep } = frame;
+      const replayOf = replayedRunId === undefined || replayedStep === undefined ? undefined : { runId: replayedRunId, step: replayedStep };
+      return { ...timeline, runId, agentName, startedAt: ts, replayOf };
+    }
     case "run.started":
       return { ...timeline, status: "running" };
     case "message.assistant": {
       const { step, usage, cost, model, ts } = frame;
       const entry = { id: `step-${step}`, kind: "step", title: `Step ${step}`, state: "done", startedAt: ts, endedAt: ts, step, usage } as const;
-      return put({ ...timeline, status: "running" }, { ...entry, ...(cost === undefined ? {} : { cost }), ...(model === undefined ? {} : { model }) });
+      const copy = timeline.replayOf !== undefined && step < timeline.replayOf.step ? { isCopy: true } : {};
+      return put({ ...timeline, status: "running" }, { ...entry, ...copy, ...(cost === undefined ? {} : { cost }), ...(model === undefined ? {} : { model }) });
     }
     case "tool-input-available": {
       const { toolCallId, toolName, executionTarget = "server", input, risk, ts } = frame;
@@ -72,6 +81,7 @@ export function timelineWith(timeline: Timeline, frame: Frame): Timeline {
         startedAt: ts,
         toolCallId,
         place: executionTarget,
+        ...(timeline.entries.findLast((entry) => entry.kind === "step")?.isCopy ? { isCopy: true } : {}),
         ...(risk === undefined ? {} : { risk }),
         ...(input === undefined ? {} : { input }),
       });

@@ -141,3 +141,28 @@ test("a run's timeline shows its steps, calls and end", async () => {
   expect(lines).toEqual([["step", "done"], ["call", "done"], ["step", "done"], ["end", "done"]]);
   expect(timeline.getByText(/completed/)).toBeTruthy();
 });
+
+test("a run is replayed from a step of its timeline", async () => {
+  const name = fresh("ada");
+  const ada = user(name);
+  let thrown = 0;
+  ada.registerTool({ name: "confetti", description: "Throws", parameters, execute: () => (thrown += 1) });
+  await ada.chatStream({ id: "t", messages: [{ role: "user", content: "call confetti {}" }] }).response;
+  const [space] = await ada.spaces.list();
+  const [run] = await ada.spaces.runs(space!.id);
+  let made: string | undefined;
+  const replay = async (step: number) => void (made = (await ada.runs.replay(run!.id, { step })).runId);
+  const page = render(
+    <Page name={name}>
+      <RunTimeline runId={run!.id} onReplay={(step) => void replay(step)} />
+    </Page>,
+  );
+  fireEvent.click(await screen.findByRole("button", { name: "Replay from step 2" }));
+  await waitFor(() => expect(made).toMatch(/^run_/));
+  page.unmount();
+  open(<RunTimeline runId={made} />, name);
+  const timeline = within(await screen.findByRole("region", { name: "Run" }));
+  await timeline.findByText("Completed");
+  expect(timeline.getAllByText("taken over")).toHaveLength(2);
+  expect(thrown).toBe(1);
+});

@@ -11,7 +11,6 @@ const stored = (role: "user" | "assistant", parts: MessageView["parts"], branchI
   return { id: `msg_${seq}`, smartSpaceId: "spc_1", seq, role, branchId, content: "", parts, createdAt: "2026-01-01T00:00:00Z", ...(role === "assistant" ? { runId: `run_${seq}` } : {}) };
 };
 const text = (words: string) => [{ type: "text" as const, text: words }];
-const words = (messages: ToolyardMessage[]) => messages.map(({ parts }) => parts.map((part) => (part.type === "text" ? part.text : part.type)).join());
 
 test("calls carry their outcomes, and sources and files are shown", () => {
   const [message] = historyOf([
@@ -39,15 +38,6 @@ test("calls carry their outcomes, and sources and files are shown", () => {
   ]);
   expect(message?.metadata?.runId).toMatch(/^run_/);
   expect(hasOpenCalls(message)).toBe(true);
-});
-
-test("the line that was continued last is shown", () => {
-  const line = [stored("user", text("a")), stored("assistant", text("A")), stored("user", text("b")), stored("assistant", text("B"))];
-  expect(words(historyOf(line))).toEqual(["a", "A", "b", "B"]);
-  const again = [...line, stored("assistant", text("B again"), "two")];
-  expect(words(historyOf(again))).toEqual(["a", "A", "b", "B again"]);
-  const other = [...again, stored("user", text("c"), "three"), stored("assistant", text("C"), "three")];
-  expect(words(historyOf(other))).toEqual(["a", "A", "c", "C"]);
 });
 
 test("messages that the page shows keep their names", () => {

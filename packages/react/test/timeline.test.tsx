@@ -59,3 +59,24 @@ test("denials, failures and children show as what they are", () => {
 test("pieces that are not in the log change nothing", () => {
   expect(timelineWith(emptyTimeline, frame("text-delta", { delta: "a" }))).toBe(emptyTimeline);
 });
+
+test("steps that were taken over from another run are marked, and those after them are not", () => {
+  seq = 0;
+  const reply = (step: number) => frame("message.assistant", { step, usage, parts: [], toolCalls: [] });
+  const frames = [
+    frame("run.created", { agentName: "support", replayedRunId: "run_0", replayedStep: 2 }),
+    reply(1),
+    frame("tool-input-available", { ...call, executionTarget: "server", input: {} }),
+    frame("tool-output-available", { ...call, output: 1, outcome: "ok" }),
+    reply(2),
+    frame("tool-input-available", { toolCallId: "call_2", toolName: "pay", executionTarget: "server", input: {} }),
+  ];
+  const { entries, replayOf } = frames.reduce(timelineWith, emptyTimeline);
+  expect(replayOf).toEqual({ runId: "run_0", step: 2 });
+  expect(entries.map(({ id, isCopy }) => [id, isCopy])).toEqual([
+    ["step-1", true],
+    ["call_1", true],
+    ["step-2", undefined],
+    ["call_2", undefined],
+  ]);
+});

@@ -74,6 +74,8 @@ export interface InstalledPlugin {
   tools: { name: string; description?: string }[];
   verified: boolean;
   curators: string[];
+  /** Nobody switched it off. */
+  enabled: boolean;
   usable: boolean;
   why?: string;
   warning?: string;

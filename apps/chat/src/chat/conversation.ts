@@ -67,9 +67,13 @@ export interface Conversation {
   /** What is shown must be read again: an edit or another answer began a new line. */
   stale: boolean;
   ready: boolean;
+  /** There is more before the first message. */
+  hasOlder: boolean;
+  /** The place of the first message. */
+  oldest?: number;
 }
 
-export const NOTHING: Conversation = { order: [], messages: {}, calls: {}, waits: {}, runs: {}, stale: false, ready: false };
+export const NOTHING: Conversation = { order: [], messages: {}, calls: {}, waits: {}, runs: {}, stale: false, ready: false, hasOlder: false };
 
 const LIVE = ["queued", "running", "waiting_tool"];
 
@@ -120,7 +124,7 @@ function runOf(view: RunView): RunState {
 }
 
 /** What the space holds at one moment. */
-export function begin(views: readonly MessageView[], runs: readonly RunView[], waits: readonly WaitView[]): Conversation {
+export function begin(views: readonly MessageView[], runs: readonly RunView[], waits: readonly WaitView[], hasOlder = false): Conversation {
   const calls: Record<string, Call> = {};
   const messages: Record<string, Message> = {};
   const order: string[] = [];
@@ -135,6 +139,7 @@ export function begin(views: readonly MessageView[], runs: readonly RunView[], w
     if (call && wait.kind === "approval") calls[wait.toolCallId] = { ...call, state: "asking" };
   }
   const branch = views.at(-1)?.branchId;
+  const oldest = views[0]?.seq;
   return {
     order,
     messages,
@@ -142,8 +147,25 @@ export function begin(views: readonly MessageView[], runs: readonly RunView[], w
     waits: open,
     runs: Object.fromEntries(runs.map((run) => [run.id, runOf(run)])),
     ...(branch === undefined ? {} : { branch }),
+    ...(oldest === undefined ? {} : { oldest }),
     stale: false,
     ready: true,
+    hasOlder,
+  };
+}
+
+/** The conversation with what was said before its first message. */
+export function withOlder(before: Conversation, views: readonly MessageView[], hasOlder: boolean): Conversation {
+  const read = begin(views, [], []);
+  const order = [...read.order.filter((id) => !before.order.includes(id)), ...before.order];
+  const oldest = read.oldest ?? before.oldest;
+  return {
+    ...before,
+    order,
+    messages: { ...read.messages, ...before.messages },
+    calls: { ...read.calls, ...before.calls },
+    hasOlder,
+    ...(oldest === undefined ? {} : { oldest }),
   };
 }
 

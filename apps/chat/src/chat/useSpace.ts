@@ -1,23 +1,26 @@
-import { useEffect, useReducer, useState } from "react";
+import { useCallback, useEffect, useReducer, useRef, useState } from "react";
 import { clientId, gateway, get } from "../api/gateway.ts";
 import type { Frame, MessageView } from "../api/types.ts";
 import { sentence, touch } from "../lib/query.ts";
-import { begin, fold, liveRun, NOTHING, type Conversation } from "./conversation.ts";
+import { begin, fold, liveRun, NOTHING, withOlder, type Conversation } from "./conversation.ts";
 
 type Act =
   | { do: "forget" }
-  | { do: "begin"; views: MessageView[]; frame: Extract<Frame, { type: "reset"; runs: unknown }> }
+  | { do: "begin"; views: MessageView[]; hasOlder: boolean; frame: Extract<Frame, { type: "reset"; runs: unknown }> }
   | { do: "fold"; frames: Frame[] }
-  | { do: "reread"; views: MessageView[] };
+  | { do: "older"; views: MessageView[]; hasOlder: boolean }
+  | { do: "reread"; views: MessageView[]; hasOlder: boolean };
 
 function reduce(before: Conversation, act: Act): Conversation {
   switch (act.do) {
     case "forget":
       return NOTHING;
     case "begin":
-      return begin(act.views, act.frame.runs, act.frame.waits);
+      return begin(act.views, act.frame.runs, act.frame.waits, act.hasOlder);
     case "fold":
       return act.frames.reduce((state, frame) => fold(state, frame), before);
+    case "older":
+      return withOlder(before, act.views, act.hasOlder);
     case "reread": {
       // What a run of this line writes may not be stored yet, and stays.
       const stored = act.views.map((view) => view.id);
@@ -25,7 +28,8 @@ function reduce(before: Conversation, act: Act): Conversation {
       const writing = before.order.filter((id) => !stored.includes(id) && ofLine(id));
       const read = begin(act.views, [], []);
       const messages = { ...read.messages, ...Object.fromEntries(Object.entries(before.messages)) };
-      return { ...before, calls: { ...read.calls, ...before.calls }, messages, order: [...stored, ...writing], stale: false };
+      const first = read.oldest === undefined ? {} : { oldest: read.oldest };
+      return { ...before, ...first, calls: { ...read.calls, ...before.calls }, messages, order: [...stored, ...writing], stale: false, hasOlder: act.hasOlder };
     }
   }
 }
@@ -36,6 +40,8 @@ export interface SpaceState {
   conversation: Conversation;
   link: Link;
   error: string | undefined;
+  /** Reads what was said before the first message. */
+  loadOlder: () => Promise<void>;
 }
 
 /** A tab that nobody looks at lets its stream go after this time: a browser has few for one server. */
@@ -61,9 +67,19 @@ function useAsleep(busy: boolean): boolean {
   return asleep;
 }
 
-/** What the space goes on with; another answer or an edit left the rest behind. */
-async function currentLine(spaceId: string): Promise<MessageView[]> {
-  return (await get<{ messages: MessageView[] }>(`/api/smart-spaces/${spaceId}/messages`, { branch: "current" })).messages;
+/** Messages that are read at once. */
+const PAGE = 100;
+
+interface Line {
+  views: MessageView[];
+  hasOlder: boolean;
+}
+
+/** The newest of what the space goes on with; another answer or an edit left the rest behind. */
+async function currentLine(spaceId: string, beforeSeq?: number): Promise<Line> {
+  const query = { branch: "current", limit: PAGE, ...(beforeSeq === undefined ? {} : { beforeSeq }) };
+  const { messages } = await get<{ messages: MessageView[] }>(`/api/smart-spaces/${spaceId}/messages`, query);
+  return { views: messages, hasOlder: messages.length === PAGE };
 }
 
 /** A space, live: what it holds and what is being written into it. This tab also runs the tools of the page. */
@@ -112,12 +128,12 @@ export function useSpace(spaceId: string | undefined): SpaceState {
         batch = [];
         const reset = data;
         void currentLine(spaceId)
-          .then((line) => {
+          .then(({ views: line, hasOlder }) => {
             if (over) return;
             // The snapshot and the frames after it fit together; what came later is told by frames.
             const snapshot = new Map(reset.messages.map((view) => [view.id, view]));
             const views = line.filter((view) => view.seq <= reset.lastSeq).map((view) => snapshot.get(view.id) ?? view);
-            act({ do: "begin", views, frame: reset });
+            act({ do: "begin", views, hasOlder, frame: reset });
             act({ do: "fold", frames: waiting ?? [] });
             waiting = undefined;
           })
@@ -135,9 +151,19 @@ export function useSpace(spaceId: string | undefined): SpaceState {
   useEffect(() => {
     if (!stale || !spaceId) return undefined;
     let over = false;
-    void currentLine(spaceId).then((views) => !over && act({ do: "reread", views }), () => undefined);
+    void currentLine(spaceId).then((line) => !over && act({ do: "reread", ...line }), () => undefined);
     return () => void (over = true);
   }, [stale, spaceId]);
 
-  return { conversation, link, error };
+  const first = useRef({ spaceId, oldest: conversation.oldest });
+  first.current = { spaceId, oldest: conversation.oldest };
+  const loadOlder = useCallback(async () => {
+    const { oldest } = first.current;
+    if (!spaceId || oldest === undefined) return;
+    const line = await currentLine(spaceId, oldest);
+    // Another line or another space may be shown by now.
+    if (first.current.spaceId === spaceId && first.current.oldest === oldest) act({ do: "older", ...line });
+  }, [spaceId]);
+
+  return { conversation, link, error, loadOlder };
 }

@@ -1,6 +1,8 @@
 import { ArrowLeft, Bot, MessageSquare, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import { get, post, remove } from "../api/gateway.ts";
+import { AgentEditor } from "../agents/AgentEditor.tsx";
+import { TryAgent } from "../agents/TryAgent.tsx";
+import { get, remove } from "../api/gateway.ts";
 import type { AgentRow } from "../api/types.ts";
 import { sentence, touch, useQuery } from "../lib/query.ts";
 import { go, Link } from "../lib/router.tsx";
@@ -78,6 +80,7 @@ interface Stored {
 function OneAgent({ name }: { name: string }) {
   const agent = useQuery(`agent ${name}`, () => get<Stored>(`/api/agents/${encodeURIComponent(name)}`));
   const [asked, setAsked] = useState(false);
+  const [trying, setTrying] = useState(false);
   const [wrong, setWrong] = useState<string>();
   const drop = async () => {
     try {
@@ -93,7 +96,7 @@ function OneAgent({ name }: { name: string }) {
       title={name}
       actions={
         <>
-          <Button icon={MessageSquare} onClick={() => tryOut(name)}>
+          <Button icon={MessageSquare} aria-expanded={trying} onClick={() => setTrying(!trying)}>
             Try it
           </Button>
           <Button look="danger" icon={Trash2} onClick={() => setAsked(true)}>
@@ -103,7 +106,14 @@ function OneAgent({ name }: { name: string }) {
       }
     >
       <BackToAgents />
-      <Shown of={agent}>{(data) => <Editor key={data.agent.configHash} text={JSON.stringify(data.agent.config ?? {}, null, 2)} />}</Shown>
+      <Shown of={agent}>
+        {({ agent: { config, configHash } }) => (
+          <div className="beside" data-trying={trying}>
+            <AgentEditor text={JSON.stringify(config ?? {}, null, 2)} onSaved={() => void agent.reload()} />
+            {trying && <TryAgent name={name} version={configHash} onClose={() => setTrying(false)} />}
+          </div>
+        )}
+      </Shown>
       <Sheet title={`Delete ${name}?`} open={asked} onClose={() => setAsked(false)}>
         <div className="stack">
           <p>Its runs and chats stay. New messages get no answer from it.</p>
@@ -138,79 +148,9 @@ const SAMPLE = {
 
 function NewAgent() {
   return (
-    <Page title="New agent" lead="Write its configuration. The gateway checks it against its schema and says what is wrong.">
+    <Page title="New agent" lead="A name, words for the model, and what it may do. The rest can come later.">
       <BackToAgents />
-      <Editor text={JSON.stringify(SAMPLE, null, 2)} />
+      <AgentEditor isNew text={JSON.stringify(SAMPLE, null, 2)} />
     </Page>
   );
-}
-
-/** The configuration as JSON. The gateway is the judge of it. */
-function Editor({ text }: { text: string }) {
-  const [value, setValue] = useState(text);
-  const [busy, setBusy] = useState(false);
-  const [wrong, setWrong] = useState<string>();
-  const [saved, setSaved] = useState<string>();
-  const parsed = parse(value);
-  const save = async () => {
-    if ("wrong" in parsed) return setWrong(parsed.wrong);
-    setBusy(true);
-    setWrong(undefined);
-    setSaved(undefined);
-    try {
-      const done = await post<{ created: boolean; configHash: string }>("/api/agents", { config: parsed.value });
-      setSaved(done.created ? "The agent was made." : `Saved as version ${done.configHash.slice(0, 8)}.`);
-      touch("agents");
-      const made = (parsed.value as { agent?: { name?: string } }).agent?.name;
-      if (done.created && made) go(`/agents/${made}`);
-    } catch (thrown) {
-      setWrong(sentence(thrown));
-    } finally {
-      setBusy(false);
-    }
-  };
-  return (
-    <form
-      className="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
-      <label className="label">
-        Configuration
-        <textarea
-          className="field code editor"
-          spellCheck={false}
-          value={value}
-          aria-invalid={"wrong" in parsed}
-          onChange={(event) => {
-            setValue(event.target.value);
-            setSaved(undefined);
-          }}
-        />
-      </label>
-      <p className={`small ${"wrong" in parsed ? "tone-high" : "soft"}`} role="status">
-        {"wrong" in parsed ? parsed.wrong : "The JSON is well formed."}
-      </p>
-      {wrong && <p className="notice wrong" role="alert">{wrong}</p>}
-      {saved && <p className="notice fine" role="status">{saved}</p>}
-      <div className="row">
-        <Button type="submit" look="main" busy={busy} disabled={"wrong" in parsed}>
-          Save
-        </Button>
-        <Button disabled={value === text} onClick={() => setValue(text)}>
-          Undo changes
-        </Button>
-      </div>
-    </form>
-  );
-}
-
-function parse(text: string): { value: unknown } | { wrong: string } {
-  try {
-    return { value: JSON.parse(text) as unknown };
-  } catch (thrown) {
-    return { wrong: `Not JSON yet: ${sentence(thrown)}` };
-  }
 }

@@ -1,7 +1,7 @@
 import { usePlugins, type BrowserPlugin } from "@toolyard/react";
 import { BadgeCheck, FileUp, LaptopMinimal, Puzzle, Server, ShieldQuestion, Trash2, TriangleAlert } from "lucide-react";
 import { useState } from "react";
-import { get, remove } from "../api/gateway.ts";
+import { get, patch, remove } from "../api/gateway.ts";
 import type { InstalledPlugin, PluginRow } from "../api/types.ts";
 import { sentence, touch, useQuery } from "../lib/query.ts";
 import { ago, plural } from "../lib/words.ts";
@@ -17,6 +17,11 @@ export default function PluginsView({ mode }: { mode: string }) {
   const drop = async (id: string) => {
     setWrong(undefined);
     await remove(`/api/plugins/${encodeURIComponent(id)}`).catch((thrown: unknown) => setWrong(sentence(thrown)));
+    touch("plugins");
+  };
+  const enable = async (id: string, enabled: boolean) => {
+    setWrong(undefined);
+    await patch(`/api/plugins/${encodeURIComponent(id)}`, { enabled }).catch((thrown: unknown) => setWrong(sentence(thrown)));
     touch("plugins");
   };
   return (
@@ -67,6 +72,7 @@ export default function PluginsView({ mode }: { mode: string }) {
                     {row.installed?.why && <p className="small tone-high">{row.installed.why}</p>}
                     {row.installed?.warning && <p className="small tone-medium">{row.installed.warning}</p>}
                   </div>
+                  {row.installed && <Switch checked={row.installed.enabled} label={`Use ${row.id} on the gateway`} onChange={(on) => void enable(row.id, on)} />}
                   {row.installed && <Button look="plain icon" icon={Trash2} aria-label={`Remove ${row.id} from the gateway`} onClick={() => void drop(row.id)} />}
                 </li>
               ))}
@@ -95,7 +101,7 @@ function Trust({ plugin }: { plugin: InstalledPlugin }) {
   }
   return (
     <span className="badge medium">
-      <ShieldQuestion size={14} aria-hidden /> {plugin.usable ? "Unsigned" : "Not usable"}
+      <ShieldQuestion size={14} aria-hidden /> {plugin.usable || !plugin.enabled ? "Unsigned" : "Not usable"}
     </span>
   );
 }

@@ -1,12 +1,12 @@
 import { useRunTimeline, type TimelineEntry } from "@toolyard/react";
-import { ArrowLeft, Bot, ChevronDown, CircleCheck, Clock, Flag, MessageSquare, Puzzle, Sparkles, Square, Wrench, type LucideIcon } from "lucide-react";
+import { ArrowLeft, Bot, ChevronDown, CircleCheck, Clock, Flag, MessageSquare, Puzzle, RotateCcw, Sparkles, Square, Wrench, type LucideIcon } from "lucide-react";
 import { Collapsible, Tabs } from "radix-ui";
 import { useState } from "react";
 import { gateway, get } from "../api/gateway.ts";
 import type { Frame, RunView as Run } from "../api/types.ts";
 import { stop } from "../chat/send.ts";
 import { sentence, useQuery } from "../lib/query.ts";
-import { Link } from "../lib/router.tsx";
+import { go, Link } from "../lib/router.tsx";
 import { ago, dollars, human, plural, span } from "../lib/words.ts";
 import { Json } from "../markdown/Markdown.tsx";
 import { Button, Loading, Page, SearchField, Shown, Wrong } from "../parts/parts.tsx";
@@ -28,10 +28,27 @@ export default function RunView({ runId }: { runId: string }) {
   const run = useQuery(`run ${runId}`, () => get<{ run: Run }>(`/api/runs/${encodeURIComponent(runId)}`), { everyMs: 3000 });
   const timeline = useRunTimeline(runId);
   const [wrong, setWrong] = useState<string>();
-  if (run.data === undefined && run.error) return <Page title="Run"><Wrong what={run.error} onAgain={() => void run.reload()} /></Page>;
+  if (run.data === undefined && run.error) {
+    return (
+      <Page title="Run">
+        <Link href="/runs" className="row small">
+          <ArrowLeft size={15} aria-hidden /> All runs
+        </Link>
+        <Wrong what={run.error} onAgain={() => void run.reload()} />
+      </Page>
+    );
+  }
   const known = run.data?.run;
   const status = timeline.entries.length > 0 ? timeline.status : (known?.status ?? "queued");
   const live = ["queued", "running", "waiting_tool"].includes(status);
+  const replay = async (step: number) => {
+    setWrong(undefined);
+    try {
+      go(`/runs/${(await gateway.runs.replay(runId, { step })).runId}`);
+    } catch (thrown) {
+      setWrong(sentence(thrown));
+    }
+  };
   return (
     <Page
       title={timeline.agentName ?? known?.agentName ?? "Run"}
@@ -52,11 +69,16 @@ export default function RunView({ runId }: { runId: string }) {
         </Link>
         {known?.smartSpaceId && <Link href={`/c/${known.smartSpaceId}`}>Open its chat</Link>}
         <span className="mono">{runId}</span>
+        {timeline.replayOf && (
+          <Link href={`/runs/${timeline.replayOf.runId}`} className="row">
+            <RotateCcw size={15} aria-hidden /> Replay of another run from its step {timeline.replayOf.step}
+          </Link>
+        )}
       </div>
       {wrong && <p className="notice wrong" role="alert">{wrong}</p>}
       <dl className="numbers">
         <Number name="Started" value={ago(timeline.startedAt ?? known?.createdAt)} />
-        <Number name="Took" value={known ? span(Date.parse(known.updatedAt) - Date.parse(known.createdAt)) : "–"} />
+        <Number name="Took" value={known && !live ? span(Date.parse(known.updatedAt) - Date.parse(known.createdAt)) : "–"} />
         <Number name="Steps" value={String(timeline.entries.filter((entry) => entry.kind === "step").length)} />
         <Number name="Tool calls" value={String(timeline.entries.filter((entry) => entry.kind === "call").length)} />
         <Number name="Tokens" value={timeline.usage ? `${timeline.usage.inputTokens.toLocaleString()} in, ${timeline.usage.outputTokens.toLocaleString()} out` : "–"} />
@@ -75,7 +97,7 @@ export default function RunView({ runId }: { runId: string }) {
           ) : (
             <ol className="timeline" aria-label="Timeline">
               {timeline.entries.map((entry) => (
-                <Entry key={entry.id} entry={entry} />
+                <Entry key={entry.id} entry={entry} onReplay={live || known?.parentRunId ? undefined : replay} />
               ))}
             </ol>
           )}
@@ -99,16 +121,17 @@ function Number({ name, value }: { name: string; value: string }) {
 
 const WORDS: Record<TimelineEntry["state"], string> = { running: "Running", waiting: "Waiting", done: "Done", failed: "Failed" };
 
-function Entry({ entry }: { entry: TimelineEntry }) {
-  const { kind, title, state, startedAt, endedAt, usage, cost, place, model, input, output, error, childRunId } = entry;
+function Entry({ entry, onReplay }: { entry: TimelineEntry; onReplay: ((step: number) => Promise<void>) | undefined }) {
+  const [busy, setBusy] = useState(false);
+  const { kind, step, isCopy, title, state, startedAt, endedAt, usage, cost, place, model, input, output, error, childRunId } = entry;
   const Icon = kind === "end" && state === "done" ? CircleCheck : ICONS[kind];
   const more = input !== undefined || output !== undefined;
   const took = endedAt === undefined ? 0 : Date.parse(endedAt) - Date.parse(startedAt);
   const facts = [
-    place && `on ${place}`,
+    place && !isCopy && `on ${place}`,
     model,
     took > 0 && span(took),
-    usage && plural(usage.inputTokens + usage.outputTokens, "token"),
+    usage && !isCopy && plural(usage.inputTokens + usage.outputTokens, "token"),
     cost !== undefined && dollars(cost),
     new Date(startedAt).toLocaleTimeString(),
   ].filter(Boolean);
@@ -120,8 +143,22 @@ function Entry({ entry }: { entry: TimelineEntry }) {
       <Collapsible.Root className="moment-body">
         <div className="row wrap">
           <strong>{kind === "call" ? human(title) : title}</strong>
-          {kind !== "end" && <span className={`badge ${STATES[state]}`}>{WORDS[state]}</span>}
+          {kind !== "end" && <span className={`badge ${isCopy ? "" : STATES[state]}`}>{isCopy ? "Taken over" : WORDS[state]}</span>}
           {more && <Collapsible.Trigger className="button plain tiny">Details <ChevronDown size={14} className="chevron" aria-hidden /></Collapsible.Trigger>}
+          {kind === "step" && step !== undefined && onReplay && (
+            <Button
+              look="plain tiny"
+              icon={RotateCcw}
+              busy={busy}
+              aria-label={`Replay from step ${step}`}
+              onClick={() => {
+                setBusy(true);
+                void onReplay(step).finally(() => setBusy(false));
+              }}
+            >
+              Replay from here
+            </Button>
+          )}
           {childRunId && <Link href={`/runs/${childRunId}`}>Its run</Link>}
         </div>
         <div className="small soft">{facts.join(" · ")}</div>

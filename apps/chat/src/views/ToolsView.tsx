@@ -6,6 +6,7 @@ import type { AgentRow, McpServer } from "../api/types.ts";
 import { sentence, useQuery } from "../lib/query.ts";
 import { human, plural } from "../lib/words.ts";
 import { Button, Empty, Loading, Page, RiskBadge, SearchField, Sheet, Shown, Switch, Wrong } from "../parts/parts.tsx";
+import { McpServices } from "./McpServices.tsx";
 import { RunTool } from "./RunTool.tsx";
 
 function iconOf(service: RegistryService): LucideIcon {
@@ -86,6 +87,7 @@ export default function ToolsView({ defaultAgent }: { defaultAgent: string }) {
           );
         })
       )}
+      <McpServices />
       <McpServers />
       <Sheet title={tried ? `Run ${human(tried.toolName)}` : ""} open={tried !== undefined} onClose={() => setTried(undefined)}>
         {tried && <RunTool tool={tried} agent={agent} />}
@@ -110,7 +112,9 @@ function McpServers() {
   };
   return (
     <section className="stack">
-      <h2>MCP servers of the gateway</h2>
+      <h2 className="row">
+        <Server size={18} aria-hidden /> MCP servers of the gateway
+      </h2>
       {wrong && <p className="notice wrong" role="alert">{wrong}</p>}
       <Shown
         of={servers}

@@ -46,7 +46,7 @@ test("no view has a serious finding, is too wide, or asks another server", { tim
   const chat = new URL(first.url()).pathname;
   const { runs } = await gateway.ask<{ runs: { id: string }[] }>("GET", "/api/runs");
   const storageState = await context.storageState();
-  const views = ["/", chat, "/inbox", "/runs", `/runs/${runs[0]?.id}`, "/tools", "/plugins", "/agents", "/agents/assistant", "/library", "/audit"];
+  const views = ["/", chat, "/inbox", "/runs", `/runs/${runs[0]?.id}`, "/tools", "/plugins", "/agents", "/agents/assistant", "/agents/new", "/library", "/library/goals", "/audit"];
   for (const [width, colorScheme] of [[360, "dark"], [1440, "light"]] as const) {
     const narrow = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, storageState });
     for (const path of views) {
@@ -77,11 +77,12 @@ test("a phone has a menu that leads to every view", { timeout: 4 * PATIENCE }, a
 test("an agent is made from JSON, a wrong one is refused with the reason, and it answers", { timeout: 6 * PATIENCE }, async () => {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 } });
   const { page } = await open(context, gateway, "/agents/new");
+  await page.getByRole("tab", { name: "JSON" }).click();
   const editor = page.getByLabel("Configuration");
   const config = JSON.parse(await editor.inputValue()) as Record<string, unknown>;
   await editor.fill(JSON.stringify({ ...config, nonsense: 1 }));
-  await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("alert").getByText(/nonsense/).waitFor();
+  assert.equal(await page.getByRole("button", { name: "Save" }).isDisabled(), true);
   await editor.fill(JSON.stringify(config));
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("heading", { name: "my-agent", level: 1 }).waitFor();

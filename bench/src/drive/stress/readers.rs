@@ -56,7 +56,7 @@ impl Crowd {
         let (tell, heard) = mpsc::unbounded_channel();
         let (left, mut readers) = (Arc::new(AtomicUsize::new(0)), JoinSet::new());
         let paths: Vec<String> =
-            spaces.iter().cycle().take(wanted).map(|space| Native::space_stream(space)).collect();
+            spaces.iter().cycle().take(wanted).map(Native::space_stream).collect();
         for some in paths.chunks(OPENING) {
             let native = native(api)?;
             let opened = some.iter().map(|path| native.open(path));

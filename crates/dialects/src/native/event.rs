@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use toolyard_protocol::event::{self, Event, Parent, Parked, Trigger};
+use toolyard_protocol::event::{self, Event, Parent, Parked, Replayed, Trigger};
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::run::RunEnd;
 use toolyard_protocol::visible::visible_to;
@@ -204,6 +204,7 @@ impl<'a> Spot<'a> {
             output,
             // It decides about permissions; readers have no use for it.
             tainted: _,
+            replayed,
         } = event;
         let (triggered_by_id, trigger_message_id) = match trigger {
             Some(Trigger { entity, message }) => (Some(entity), message.as_ref()),
@@ -211,6 +212,10 @@ impl<'a> Spot<'a> {
         };
         let (parent_run_id, parent_tool_call_id) = match parent {
             Some(Parent { run, call }) => (Some(run), Some(call)),
+            None => (None, None),
+        };
+        let (replayed_run_id, replayed_step) = match replayed {
+            Some(Replayed { run, step }) => (Some(run), Some(*step)),
             None => (None, None),
         };
         let body = wire::RunCreated {
@@ -236,6 +241,8 @@ impl<'a> Spot<'a> {
             errand: errand.shown(),
             picks: picks.shown(),
             output: output.shown(),
+            replayed_run_id,
+            replayed_step,
         };
         // The space stands in the head, on both kinds of stream.
         let head = Head { space: self.head.space.or(space.as_ref()), ..self.head };

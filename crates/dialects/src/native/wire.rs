@@ -74,6 +74,10 @@ payload! {
         picks: &'a Picks,
         /// The form of the answer that was asked for.
         output: &'a OutputSection,
+        /// The run that this one begins with.
+        replayed_run_id: &'a RunId,
+        /// The step of that run that is done anew; the steps before it are copies.
+        replayed_step: u32,
     }
 }
 

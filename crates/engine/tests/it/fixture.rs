@@ -180,6 +180,7 @@ pub(crate) fn created(run: RunId, limits: RunLimits) -> RunCreated {
         picks: Guarded::Hidden,
         output: Guarded::Hidden,
         tainted: false,
+        replayed: None,
     }
 }
 

@@ -29,6 +29,15 @@ event! {
 }
 
 event! {
+    /// The run that this one begins with: all that it said and did before a step.
+    Replayed {
+        pub run: RunId,
+        /// The step that is done anew.
+        pub step: u32,
+    }
+}
+
+event! {
     /// What a child run is sent to do.
     Errand {
         pub prompt: String,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ts_rs::TS;
 
-use super::birth::{Errand, OpenWait, Parent, Spent, Trigger};
+use super::birth::{Errand, OpenWait, Parent, Replayed, Spent, Trigger};
 use crate::agent::OutputSection;
 use crate::error::ErrorCode;
 use crate::guarded::Guarded;
@@ -75,6 +75,9 @@ event! {
         /// It begins with words from outside the gateway's trust.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub tainted: bool, // P
+        /// Its first steps are those of another run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub replayed: Option<Replayed>, // P
     }
 }
 

@@ -199,6 +199,7 @@ fn created() -> Event {
         }
         .into(),
         tainted: true,
+        replayed: Some(Replayed { run: RunId::parse("run_before").unwrap(), step: 2 }),
     }
     .into()
 }

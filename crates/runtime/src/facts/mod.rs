@@ -23,6 +23,7 @@ use toolyard_store::{StoreError, Tx};
 
 pub(crate) use answer::give;
 pub use answer::{AnswerIn, Remember};
+pub(crate) use cancel::is_canceling;
 pub use progress::{ProgressIn, Progressed, Worked};
 pub(crate) use results::take_all;
 pub use results::{ResultIn, Submitted};
@@ -119,9 +120,9 @@ impl Runtime {
         T: Send + 'static,
     {
         let runtime = self.clone();
-        let done = self.tasks().detached(async move {
+        let done = self.tasks().detached(Box::pin(async move {
             let slots = runtime.slots_for(1);
-            let mut desk = Desk::new(runtime.owner.clone(), slots.len());
+            let mut desk = Desk::new(runtime.owner.clone(), runtime.store.feed().clone(), slots.len());
             let write = runtime.store.write(move |tx| {
                 Box::pin(async move {
                     let value = op(tx, &mut desk).await?;
@@ -132,7 +133,7 @@ impl Runtime {
             runtime.begin_all(desk.starts, slots);
             runtime.count(desk.ended);
             Ok(value)
-        });
+        }));
         done.await.unwrap_or_else(|| Err(StoreError::broken("a command panicked").into()))
     }
 }

@@ -31,8 +31,10 @@ use toolyard_store::log::{self, Logged};
 use toolyard_store::{Commit, News, StoreError, Watch, runs};
 
 use crate::agents::{Found, LoadedAgent, LoadedTools};
-use crate::runtime::{Born, Runtime, Start};
+use crate::parked::Parked;
+use crate::runtime::{Runtime, Start, Tail};
 use history::Past;
+pub(crate) use scribe::step_parts;
 pub(crate) use search::SEARCH;
 use speaking::{Heard, Speaking};
 use tools::{FromHands, Hands};
@@ -73,8 +75,8 @@ pub(crate) struct Worker {
     /// The ones that the log names, once they are here.
     tools: Option<Arc<LoadedTools>>,
     recovered: bool,
-    /// All of the log of a run that has just begun.
-    born: Option<Commit>,
+    /// The end of the log of a run that has just begun, or just been woken.
+    tail: Option<Commit>,
     speaking: Option<Speaking>,
     hands: Hands,
     /// When the calls of this worker began, for their count.
@@ -95,8 +97,8 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(rt: Arc<Runtime>, start: Start) -> Self {
-        let Start { tenant, run: id, epoch, born, recovered } = start;
-        let (born, watch) = born.map(|Born { log, watch }| (log, watch)).unzip();
+        let Start { tenant, run: id, epoch, tail, recovered } = start;
+        let (tail, watch) = tail.map(|Tail { commit, watch }| (commit, watch)).unzip();
         Self {
             // Listen first, then read: no fact falls between.
             watch: watch.unwrap_or_else(|| rt.store.feed().watch_run(&id)),
@@ -106,7 +108,7 @@ impl Worker {
             epoch,
             seq: 0,
             recovered,
-            born,
+            tail,
             agent: Err("The agent is not loaded".to_owned()),
             missing: BTreeSet::new(),
             withdrawn: plugins::Withdrawn::default(),
@@ -136,10 +138,15 @@ impl Worker {
         let why = if recovered { "the node that worked on it stopped" } else { "" };
         self.tell(Input::Claimed { recovered, why: why.to_owned() }).await?;
         let hand_back = self.rt.handing_back.clone();
+        let tick = self.rt.settings.tick;
+        let mut looked = std::time::Instant::now();
+        let mut looks = tokio::time::interval_at(tokio::time::Instant::now() + tick, tick);
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             if self.run.is_finished() || self.run.is_parked() {
                 if self.park().await? {
                     self.close_hooks().await;
+                    self.keep_parked();
                     return Ok(());
                 }
                 continue;
@@ -166,8 +173,21 @@ impl Worker {
                     }
                 },
                 // Other nodes' facts also come without notifications, a little later.
-                () = tokio::time::sleep(self.rt.settings.tick), if !self.rt.store.is_sqlite() => self.hear_facts().await?,
+                _ = looks.tick(), if !self.rt.store.is_sqlite() => {
+                    if !self.rt.store.feed().may_rest(looked) {
+                        looked = std::time::Instant::now();
+                        self.hear_facts().await?;
+                    }
+                }
             }
+        }
+    }
+
+    /// Whoever answers soon need not fold the log again.
+    fn keep_parked(&self) {
+        if !self.run.is_finished() {
+            let (tenant, id, seq, run) = (self.tenant.clone(), self.id.clone(), self.seq, self.run.clone());
+            self.rt.parking.put(Parked { tenant, id, seq, run });
         }
     }
 
@@ -175,9 +195,13 @@ impl Worker {
         self.speaking.is_none() && self.hands.is_empty()
     }
 
-    /// Reads the log, or takes it from whoever has just written it.
+    /// Reads the log, or takes it from whoever has just written it: all of it,
+    /// or what follows the place where the run was parked here.
     async fn fold_log(&mut self) -> Result<(), Stop> {
-        if let Some(commit) = self.born.take() {
+        if let Some(Parked { seq, run, .. }) = self.rt.parking.take(&self.tenant, &self.id) {
+            (self.seq, self.run) = (seq, run);
+        }
+        if let Some(commit) = self.tail.take().filter(|commit| commit.after == self.seq) {
             self.fold_commit(&commit);
             return Ok(());
         }

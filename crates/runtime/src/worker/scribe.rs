@@ -197,7 +197,7 @@ impl Scribe {
             spaces::taint(tx, &self.tenant, space).await?;
         }
         for (blob, bytes) in &draft.blobs {
-            blobs::put(tx, &self.tenant, &blob.blob, bytes).await?;
+            blobs::put_of_run(tx, &self.tenant, &self.id, &blob.blob, bytes).await?;
         }
         let of = Of {
             tenant: &self.tenant,
@@ -228,7 +228,7 @@ fn created_in(event: &Event) -> Option<&RunCreated> {
 }
 
 /// The parts of a step: what was said, the calls, the results, in call order.
-fn step_parts(step: &Arc<toolyard_engine::Step>) -> Vec<Part> {
+pub(crate) fn step_parts(step: &Arc<toolyard_engine::Step>) -> Vec<Part> {
     let mut parts = step.reply.parts.clone();
     parts.extend(step.reply.calls.iter().map(|call| Part::ToolCall {
         call: call.call.clone(),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolyard_store::{Store, StoreError, nodes, runs};
+use toolyard_store::{RedisUrl, Store, StoreError, ask_redis, nodes, runs};
 
 use super::reach::running;
 use super::{CliError, Common, local, print};
@@ -34,6 +34,7 @@ pub(super) async fn obey(common: &Common, config: &Config) -> Result<ExitCode, C
             }
         },
     }
+    findings.extend(redis(config).await);
     let fine = findings.iter().all(|finding| finding.fine);
     let list: Vec<Value> =
         findings.iter().map(|f| json!({"check": f.what, "ok": f.fine, "says": f.says})).collect();
@@ -71,6 +72,18 @@ fn agents(config: &Config) -> Finding {
     }
     let says = if bad.is_empty() { format!("{good} files, all fine") } else { bad.join("; ") };
     Finding { what: "agents", fine: bad.is_empty(), says }
+}
+
+/// Redis may be away without harm; who set it wants to know.
+async fn redis(config: &Config) -> Option<Finding> {
+    let url = RedisUrl::parse(config.redis_url.expose()).ok()?;
+    Some(match ask_redis(&url).await {
+        Ok(version) => Finding { what: "redis", fine: true, says: format!("Redis {version}") },
+        Err(why) => {
+            let says = format!("does not answer ({why}); nodes use PostgreSQL's notifications until it does");
+            Finding { what: "redis", fine: false, says }
+        }
+    })
 }
 
 async fn database(store: &Store) -> Result<Vec<Finding>, CliError> {

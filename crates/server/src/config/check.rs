@@ -3,6 +3,7 @@
 use toolyard_egress::{Opened, Target};
 use toolyard_protocol::manifest::FetchHost;
 use toolyard_protocol::{AgentName, SecretName, limits};
+use toolyard_store::RedisUrl;
 
 use super::section::{AuthMode, Config, Mode, Smtp, SmtpTls};
 
@@ -53,6 +54,7 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
     if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
         return Err(bad("database_url", "must start with postgres:// (or be empty for SQLite)"));
     }
+    check_redis(config)?;
     check_smtp(&config.smtp)?;
     let embedding = config.knowledge.embedding.as_deref();
     if embedding
@@ -62,12 +64,13 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
     }
     check_keys(config)?;
     check_models(config)?;
-    for origin in config.origins() {
-        if crate::http::origin::Pattern::parse(&origin).is_none() {
-            return Err(bad(
-                "allowed_origins",
-                format!("{origin:?} is not an origin such as https://app.example or http://localhost:*"),
-            ));
+    for (key, origins) in
+        [("allowed_origins", config.origins()), ("web_app.mcp_origins", config.web_app_origins())]
+    {
+        if let Some(origin) = origins.iter().find(|o| crate::http::origin::Pattern::parse(o).is_none()) {
+            let why =
+                format!("{origin:?} is not an origin such as https://app.example or http://localhost:*");
+            return Err(bad(key, why));
         }
     }
     if let Some(url) = &config.public_url {
@@ -96,6 +99,18 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         if value == 0 {
             return Err(bad(key, "must be at least 1"));
         }
+    }
+    Ok(())
+}
+
+/// A gateway on SQLite is alone.
+fn check_redis(config: &Config) -> Result<(), BadSetting> {
+    if config.redis_url.is_empty() {
+        return Ok(());
+    }
+    RedisUrl::parse(config.redis_url.expose()).map_err(|why| bad("redis_url", why))?;
+    if config.database_url.is_empty() {
+        return Err(bad("redis_url", "needs database_url: nodes that share Redis also share PostgreSQL"));
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_PUBLIC_URL", &["public_url"], Form::Text),
     ("TOOLYARD_DATA", &["data"], Form::Text),
     ("TOOLYARD_DATABASE_URL", &["database_url"], Form::Text),
+    ("TOOLYARD_REDIS_URL", &["redis_url"], Form::Text),
     ("TOOLYARD_AGENTS_DIR", &["agents_dir"], Form::Text),
     ("TOOLYARD_MODE", &["mode"], Form::Text),
     ("TOOLYARD_AUTH", &["auth"], Form::Text),
@@ -28,6 +29,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_MCP_SERVER_ENABLED", &["mcp_server", "enabled"], Form::Flag),
     ("TOOLYARD_MCP_SERVER_OWN_TOOLS", &["mcp_server", "own_tools"], Form::Flag),
     ("TOOLYARD_MCP_SERVER_TASK_AFTER_MS", &["mcp_server", "task_after_ms"], Form::Number),
+    ("TOOLYARD_WEB_APP_MCP_ORIGINS", &["web_app", "mcp_origins"], Form::List),
     ("TOOLYARD_SECRET_KEY", &["keys", "secret"], Form::Text),
     ("TOOLYARD_PUBLIC_KEY", &["keys", "public"], Form::Text),
     ("TOOLYARD_MASTER_KEY", &["keys", "master"], Form::Text),
@@ -69,6 +71,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_LOG_FORMAT", &["log", "format"], Form::Text),
     ("TOOLYARD_LOG_LEVEL", &["log", "level"], Form::Text),
     ("TOOLYARD_TELEMETRY_OTLP_TRACES", &["telemetry", "otlp_traces"], Form::Text),
+    ("TOOLYARD_TELEMETRY_ALL_AGENTS", &["telemetry", "all_agents"], Form::Flag),
     ("TOOLYARD_TELEMETRY_AUTHORIZATION", &["telemetry", "authorization"], Form::Text),
 ];
 

@@ -29,6 +29,10 @@ pub(crate) struct Config {
     pub(crate) data: PathBuf,
     /// `postgres://…` instead of SQLite in the data folder.
     pub(crate) database_url: Hidden,
+    /// `redis://…` or `rediss://…`: several nodes on one PostgreSQL tell each
+    /// other by it what they commit and stream. Empty means by PostgreSQL alone:
+    /// readers on other nodes then get a step when it is whole.
+    pub(crate) redis_url: Hidden,
     /// Folder of agent configurations (`*.json`), loaded at start and watched.
     pub(crate) agents_dir: PathBuf,
     pub(crate) mode: Mode,
@@ -65,6 +69,7 @@ pub(crate) struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mcp_servers_file: Option<PathBuf>,
     pub(crate) mcp_server: McpServerSection,
+    pub(crate) web_app: WebAppSection,
 }
 
 impl Default for Config {
@@ -74,6 +79,7 @@ impl Default for Config {
             public_url: None,
             data: PathBuf::from(".toolyard"),
             database_url: Hidden::default(),
+            redis_url: Hidden::default(),
             agents_dir: PathBuf::from("agents"),
             mode: Mode::default(),
             auth: AuthMode::default(),
@@ -97,6 +103,7 @@ impl Default for Config {
             mcp_servers: BTreeMap::new(),
             mcp_servers_file: None,
             mcp_server: McpServerSection::default(),
+            web_app: WebAppSection::default(),
         }
     }
 }
@@ -111,10 +118,32 @@ impl Config {
             (None, Mode::Production) => Vec::new(),
         }
     }
+    /// Where the web app may look for MCP servers, beside this gateway.
+    pub(crate) fn web_app_origins(&self) -> Vec<String> {
+        match (&self.web_app.mcp_origins, self.mode) {
+            (Some(given), _) => given.clone(),
+            (None, Mode::Development) => {
+                vec!["http://localhost:*".to_owned(), "http://127.0.0.1:*".to_owned()]
+            }
+            (None, Mode::Production) => Vec::new(),
+        }
+    }
     /// Does an unknown JWT subject get an entity?
     pub(crate) fn auto_entities(&self) -> bool {
         self.jwt.auto_entities.unwrap_or(self.mode == Mode::Development)
     }
+}
+
+/// The web app that the gateway serves.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WebAppSection {
+    /// Origins of MCP servers that people may add in the web app and that their
+    /// browser then calls itself; a port may be `*`. The page's content security
+    /// policy names them, and the browser reaches nothing else. Missing means
+    /// every local one in development and none in production.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mcp_origins: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -371,7 +400,7 @@ impl Default for Log {
     }
 }
 
-/// Where the spans of the plugin `tracing` go.
+/// Where spans go: of the agents with the plugin `tracing`, or of all.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Telemetry {
@@ -379,6 +408,9 @@ pub(crate) struct Telemetry {
     /// `http://127.0.0.1:4318/v1/traces`. Missing means that none leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) otlp_traces: Option<String>,
+    /// Every agent's turns become spans, without what was said. An agent that
+    /// names the plugin keeps its own options.
+    pub(crate) all_agents: bool,
     /// The header `authorization` for it, such as `Basic …`.
     pub(crate) authorization: Hidden,
 }

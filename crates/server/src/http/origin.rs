@@ -43,7 +43,7 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = text.split_once("://")?;
     let fine = matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https")
         && !rest.is_empty()
-        && !rest.contains(['/', '@', '?', '#', ' ', '\\', ',']);
+        && !rest.contains(['/', '@', '?', '#', ' ', '\\', ',', ';', '\'', '"']);
     fine.then_some((scheme, rest))
 }
 

@@ -71,6 +71,7 @@ fn row(bundle: &Bundle, ready: &Ready, now: toolyard_protocol::Timestamp) -> Ins
         tools: json!(tools),
         broken: json!(broken),
         installed_at: now,
+        switched_off: false,
     }
 }
 
@@ -86,6 +87,21 @@ fn check_names(bundle: &Bundle, installed: &[Installed]) -> Result<(), Refusal> 
     Ok(())
 }
 
+/// Switches a plugin off or on. It stays installed.
+pub(crate) async fn switch(
+    tx: &mut Tx<'_>,
+    desk: &Desk,
+    id: &PluginId,
+    off: bool,
+) -> Result<Option<Installed>, StoreError> {
+    if !plugins::switch(tx, &desk.tenant, id, off).await? {
+        return Ok(None);
+    }
+    let deed = if off { "plugin.switch_off" } else { "plugin.switch_on" };
+    journal::write(tx, &desk.tenant, &desk.actor, deed, id.as_str(), None).await?;
+    plugins::get(tx, &desk.tenant, id).await
+}
+
 /// Takes a plugin away. Which versions were seen stays known.
 pub(crate) async fn uninstall(tx: &mut Tx<'_>, desk: &Desk, id: &PluginId) -> Result<bool, StoreError> {
     let existed = plugins::uninstall(tx, &desk.tenant, id).await?;
@@ -95,12 +111,14 @@ pub(crate) async fn uninstall(tx: &mut Tx<'_>, desk: &Desk, id: &PluginId) -> Re
     Ok(existed)
 }
 
-/// Whether an installed plugin may run now, and by whose word.
+/// Whether an installed plugin could run now, and by whose word. Whether it is
+/// switched on is another question.
 pub(crate) async fn usable(
     tx: &mut Tx<'_>,
     desk: &Desk,
     row: &Installed,
 ) -> Result<Result<Trust, String>, StoreError> {
-    let bundle = admit_installed(tx, &desk.tenant, row, &desk.rules).await?;
+    let row = Installed { switched_off: false, ..row.clone() };
+    let bundle = admit_installed(tx, &desk.tenant, &row, &desk.rules).await?;
     Ok(bundle.map(|bundle| bundle.trust().clone()))
 }

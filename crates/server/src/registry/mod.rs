@@ -9,7 +9,7 @@ mod revoke;
 mod trust;
 mod versions;
 
-pub(crate) use install::{install, uninstall, usable};
+pub(crate) use install::{install, switch, uninstall, usable};
 pub(crate) use revoke::{Revoke, revoke};
 pub(crate) use trust::{TrustCurator, add_key, trust};
 pub(crate) use versions::{Ready, Signing, newest_signed, publish, put_signature, review, submit};

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_dialects::native::{self, MessageView};
 use toolyard_protocol::message::{Message, Part, Speaker};
-use toolyard_protocol::{ApiError, EntityId, FileId, KeyKind, RunId, Viewer, limits};
+use toolyard_protocol::{ApiError, BranchId, EntityId, FileId, KeyKind, RunId, Viewer, limits};
 use toolyard_runtime::{Fresh, Once, PostMessage, Posted};
 use toolyard_schema::NameRule;
+use toolyard_store::branches::{self, Stretch};
 use toolyard_store::{StoreError, blobs, messages};
 
 use super::call::Call;
@@ -104,6 +105,25 @@ pub(super) struct MessagePosted {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct MessageList {
     messages: Vec<MessageView>,
+    /// What the space goes on with, oldest first: messages of each branch up to
+    /// where the next one forked off.
+    line: Vec<StretchView>,
+}
+
+/// Messages of a branch up to a position.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StretchView {
+    branch_id: BranchId,
+    /// Missing for the newest: it is not left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    up_to: Option<i64>,
+}
+
+impl From<Stretch> for StretchView {
+    fn from(Stretch { branch, up_to }: Stretch) -> Self {
+        Self { branch_id: branch, up_to: (up_to < i64::MAX).then_some(up_to) }
+    }
 }
 
 /// `GET …/messages`: in the space's order, filtered for the key.
@@ -114,19 +134,25 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
     let before = page::position(&call.query, "beforeSeq")?;
     let (space, viewer) = call.space()?;
     let (tenant, space, branch) = (call.tenant().clone(), space.id.clone(), space.branch.clone());
-    let rows: Vec<Message> = call
+    let whole = !call.query.contains_key("limit") && before.is_none();
+    let (rows, line): (Vec<Message>, Vec<Stretch>) = call
         .store()
         .read::<_, StoreError, _>(move |tx| {
             Box::pin(async move {
-                match current {
-                    Some(()) => messages::of_branch(tx, &tenant, &space, &branch).await,
-                    None => messages::page(tx, &tenant, &space, after, before, limit).await,
-                }
+                let rows = match current {
+                    Some(()) if whole => messages::of_branch(tx, &tenant, &space, &branch).await?,
+                    Some(()) => messages::branch_page(tx, &tenant, &space, &branch, before, limit).await?,
+                    None => messages::page(tx, &tenant, &space, after, before, limit).await?,
+                };
+                Ok((rows, branches::chain(tx, &tenant, &space, &branch, i64::MAX).await?))
             })
         })
         .await?;
     let messages = rows.iter().map(|message| native::message_view(message, viewer)).collect();
-    answer::json(200, &MessageList { messages })
+    answer::json(
+        200,
+        &MessageList { messages, line: line.into_iter().rev().map(StretchView::from).collect() },
+    )
 }
 
 /// `POST …/messages`: one transaction with the runs that it starts or feeds.

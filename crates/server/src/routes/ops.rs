@@ -20,11 +20,23 @@ use crate::http::Refusal;
 pub(super) struct Health {
     status: &'static str,
     version: &'static str,
+    /// Whether Redis answers, if it is used: `up`, or `down`. Without it the
+    /// gateway does its work all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redis: Option<&'static str>,
+}
+
+impl Health {
+    fn of(status: &'static str, app: &App) -> Self {
+        let link = app.store.feed().link();
+        let redis = link.map(|link| if link.up { "up" } else { "down" });
+        Self { status, version: env!("CARGO_PKG_VERSION"), redis }
+    }
 }
 
 /// The process is up.
-pub(super) async fn health(_: Arc<App>) -> Result<Response, Refusal> {
-    answer::json(200, &Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
+pub(super) async fn health(app: Arc<App>) -> Result<Response, Refusal> {
+    answer::json(200, &Health::of("ok", &app))
 }
 
 /// The database answers and the gateway is not stopping.
@@ -33,7 +45,7 @@ pub(super) async fn ready(app: Arc<App>) -> Result<Response, Refusal> {
         return Err(Refusal::new(ErrorCode::ShuttingDown, "The gateway is stopping"));
     }
     app.store.read::<_, StoreError, _>(move |tx| Box::pin(async move { nodes::live(tx).await })).await?;
-    answer::json(200, &Health { status: "ready", version: env!("CARGO_PKG_VERSION") })
+    answer::json(200, &Health::of("ready", &app))
 }
 
 /// Counters as Prometheus reads them.
@@ -55,6 +67,10 @@ pub(super) async fn metrics(app: Arc<App>) -> Result<Response, Refusal> {
     }
     for (kind, count) in by_kind {
         metrics::gauge!("toolyard_waits_open", "kind" => kind).set(count as f64);
+    }
+    if let Some(link) = app.store.feed().link() {
+        metrics::gauge!("toolyard_redis_up").set(if link.up { 1.0 } else { 0.0 });
+        metrics::counter!("toolyard_redis_messages_lost_total").absolute(link.lost);
     }
     let text = app.meter.0.render();
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())

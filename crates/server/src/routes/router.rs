@@ -18,7 +18,7 @@ use super::route::Route;
 use super::table::table;
 use crate::app::App;
 use crate::http::{Refusal, meter, version};
-use crate::web;
+use crate::web::Web;
 
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let mut router = Router::new();
@@ -30,10 +30,10 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         let handler = move |request: Request| answer(route.clone(), name, app.clone(), request);
         router = router.route(path, on(filter, handler));
     }
-    let sites = app.sites.clone();
+    let (sites, web) = (app.sites.clone(), Web::new(&app.config.web_app_origins()));
     router
-        .fallback(|request: Request| async move {
-            let page = web::answer(request.method(), request.uri().path(), request.headers());
+        .fallback(move |request: Request| async move {
+            let page = web.answer(request.method(), request.uri().path(), request.headers());
             page.unwrap_or_else(|| Refusal::not_found("Route").into_response())
         })
         .method_not_allowed_fallback(|| async {

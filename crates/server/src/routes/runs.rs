@@ -108,6 +108,47 @@ fn created_body(made: &CreatedRun) -> String {
     json!(RunCreated { run_id: made.run.clone(), status, stream_url }).to_string()
 }
 
+/// Another try, from a step of a run that has ended.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ReplayRun {
+    /// The first step that is done anew, from 1. What was said and done before
+    /// it is taken over, and nothing of it is executed again.
+    #[serde(default = "first")]
+    step: u32,
+    /// The model, instead of the one that the run used: an id of
+    /// `GET /api/models`, or `provider/model`.
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    metadata: Option<Value>,
+}
+
+fn first() -> u32 {
+    1
+}
+
+/// `POST …/replay`: any member may, as any member may speak.
+pub(super) async fn replay(call: Call) -> Result<Response, Refusal> {
+    let asked: ReplayRun = call.json()?;
+    let (row, _) = call.run()?;
+    if asked.step == 0 {
+        return Err(Refusal::bad_request("step: must be a whole number above 0"));
+    }
+    let replay = toolyard_runtime::ReplayRun {
+        by: call.principal.clone(),
+        run: row.id.clone(),
+        step: asked.step,
+        model: super::models::named(&call, asked.model)?,
+        metadata: answer::metadata(asked.metadata)?,
+    };
+    let once = call.scope()?.map(|scope| Once { scope, respond: Box::new(|made| (201, created_body(made))) });
+    match call.app.runtime.replay_run(replay, once).await? {
+        Fresh::Done(made) => Ok(answer::text(201, created_body(&made))),
+        Fresh::Before { status, response } => Ok(answer::text(status, response)),
+    }
+}
+
 /// `GET /api/runs`: newest first.
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
     let space = page::typed(&call.query, "smartSpaceId", SpaceId::parse)?;

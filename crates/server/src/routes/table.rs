@@ -207,7 +207,10 @@ fn conversation_routes() -> Vec<Route> {
                 LIMIT,
                 ("afterSeq", "Messages after this position, upwards."),
                 ("beforeSeq", "Messages before this position: the newest of them."),
-                ("branch", "`current`: only the line that the space goes on with, all of it."),
+                (
+                    "branch",
+                    "`current`: only the line that the space goes on with. All of it, or a page if `limit` or `beforeSeq` is given.",
+                ),
             ])
             .gives::<messages::MessageList>(200),
         post("/api/smart-spaces/{space}/messages", Access::Member, "Post a message", messages::post)
@@ -264,6 +267,15 @@ fn run_routes() -> Vec<Route> {
         )
         .takes::<socket::CallProgress>(BodyKind::Json)
         .gives::<socket::ProgressAccepted>(200),
+        post(
+            "/api/runs/{run}/replay",
+            Access::Member,
+            "Start a run from a step of another one",
+            runs::replay,
+        )
+        .takes::<runs::ReplayRun>(BodyKind::Json)
+        .gives::<runs::RunCreated>(201)
+        .once(),
         post("/api/runs/{run}/cancel", Access::Secret, "Stop a run", runs::cancel)
             .takes::<runs::CancelRun>(BodyKind::Json)
             .gives::<runs::Canceling>(200),

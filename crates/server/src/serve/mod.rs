@@ -21,7 +21,9 @@ use tokio_util::sync::CancellationToken;
 use toolyard_egress::Door;
 use toolyard_plugins::sandbox::{Sandbox, Settings as SandboxSettings};
 use toolyard_runtime::{Pictures, Plugins, Registry, Runtime, Secrets, Tasks, Toolbox};
-use toolyard_store::{DatabaseUrl, OpenError, Settings as StoreSettings, Store, StoreError, lock_folder};
+use toolyard_store::{
+    DatabaseUrl, OpenError, RedisUrl, Settings as StoreSettings, Store, StoreError, lock_folder,
+};
 
 use crate::app::{App, Meter};
 use crate::auth::{
@@ -86,6 +88,9 @@ pub(crate) async fn serve(config: Config) -> Result<(), ServeError> {
         .map_err(|why| ServeError::Listen { address: config.listen, why })?;
     let bound = listener.local_addr().map_err(|why| ServeError::Listen { address: config.listen, why })?;
     let store = Arc::new(Store::open(&store_settings(&config)).await?);
+    if let Ok(url) = RedisUrl::parse(config.redis_url.expose()) {
+        store.go_by_redis(url).await?;
+    }
     // Before keys are made: a gateway that does not start must not swallow the one time they are shown.
     let registry = providers::open(&config).map_err(ServeError::Provider)?;
     let made = ensure_keys(&config)?;
@@ -151,6 +156,7 @@ async fn assemble(
         guarded,
         mcp,
         // Host and Origin are the edge's to check, for all routes alike.
+        mcp_news: crate::routes::ToolNews::default(),
         mcp_clients: toolyard_mcp::server::Server::new(
             toolyard_mcp::server::Sites::Checked,
             shutdown.clone(),

@@ -73,6 +73,8 @@ pub(super) struct Reader {
     from_start: bool,
     /// When the key and the seat were last looked at.
     checked: Instant,
+    /// When the log was last read.
+    looked: Instant,
     /// When something was last sent.
     spoken: Instant,
     /// Written and not sent yet.
@@ -118,6 +120,7 @@ impl Reader {
             steps: Steps::default(),
             finished: false,
             checked: Instant::now(),
+            looked: Instant::now(),
             spoken: Instant::now(),
             frames: BytesMut::new(),
             outlet,
@@ -205,6 +208,7 @@ impl Reader {
         let source = self.source.clone();
         loop {
             self.upkeep().await?;
+            self.looked = Instant::now();
             let after = self.cursor;
             let (items, more) = self.patiently(|| source.page(&store, &tenant, after)).await?;
             for item in items {
@@ -397,7 +401,11 @@ impl Reader {
                         return Ok(Followed::Page);
                     }
                 }
-                _ = ticks.tick() => return Ok(Followed::Page),
+                _ = ticks.tick() => {
+                    if !self.app.store.feed().may_rest(self.looked.into_std()) {
+                        return Ok(Followed::Page);
+                    }
+                }
             }
             if self.finished {
                 return Ok(Followed::Ended);

@@ -36,6 +36,8 @@ struct Place {
     replied: Option<u32>,
     /// Step, attempt and offset of the piece that comes next.
     next: Option<(u32, u32, u32)>,
+    /// Step and attempt before which all is void: the step began anew.
+    restarted: (u32, u32),
     inputs: InputsSoFar,
 }
 
@@ -49,8 +51,9 @@ impl Steps {
                 place.next = None;
                 place.inputs.clear();
             }
-            Event::StepRestarted(_) => {
+            Event::StepRestarted(anew) => {
                 let place = self.place(run);
+                place.restarted = (anew.step, anew.attempt);
                 place.next = None;
                 place.inputs.clear();
             }
@@ -77,7 +80,9 @@ impl Steps {
     /// Takes a step so far; false if the log already has all of it.
     pub(super) fn join(&mut self, so_far: &StepSoFar) -> bool {
         let place = self.place(&so_far.run);
-        if place.replied.is_some_and(|replied| so_far.step <= replied) {
+        if place.replied.is_some_and(|replied| so_far.step <= replied)
+            || (so_far.step, so_far.attempt) < place.restarted
+        {
             return false;
         }
         place.next = Some((so_far.step, so_far.attempt, so_far.next));
@@ -90,7 +95,9 @@ impl Steps {
 
     pub(super) fn judge(&mut self, delta: &Delta) -> Verdict {
         let place = self.place(&delta.run);
-        if place.replied.is_some_and(|replied| delta.step <= replied) {
+        if place.replied.is_some_and(|replied| delta.step <= replied)
+            || (delta.step, delta.attempt) < place.restarted
+        {
             return Verdict::Skip;
         }
         match place.next {

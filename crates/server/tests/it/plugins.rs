@@ -150,6 +150,17 @@ async fn h58_production_refuses_what_nobody_signed_and_development_says_so() {
     let log = gateway.log();
     let line = log.lines().find(|line| line.contains("Unsigned plugin rejected in production"));
     assert!(line.unwrap().contains("plugin=dev-time-plugin"), "{log}");
+    let document = signed_by(gateway.folder.path(), "acme", &time_plugin());
+    trust(&gateway, "acme", "dev-*").await;
+    for (path, said) in [("/name", "Invalid signature"), ("/tools/0/executorCode", "Content hash mismatch")] {
+        let mut forged = document.clone();
+        *forged.pointer_mut(path).unwrap() = json!("return 1");
+        let (_, body) = install(&gateway, &forged).await;
+        assert!(message(&body).starts_with(&format!("{said} for plugin: dev-time-plugin")), "{body}");
+        let log = gateway.log();
+        let told = |line: &str| line.contains(said) && line.contains("plugin=dev-time-plugin");
+        assert!(log.lines().any(told), "{log}");
+    }
 
     let development = Gateway::start().await;
     let (status, body) = install(&development, &time_plugin()).await;
@@ -435,6 +446,33 @@ async fn x12_a_revocation_counts_from_the_next_call_on() {
     let (status, _) =
         ask(gateway.secret(Method::POST, "/api/plugins/revoke").json(&json!({"reason": "x"}))).await;
     assert_eq!(status, 400);
+}
+
+#[tokio::test]
+async fn h55_a_plugin_that_is_switched_off_stays_installed_and_runs_nothing() {
+    let gateway = Gateway::start().await;
+    assert_eq!(install(&gateway, &time_plugin()).await.0, 200);
+    let space = space_with(&gateway, json!(["dev-time-plugin"])).await;
+    let switch = async |on: bool| {
+        let path = "/api/plugins/dev-time-plugin";
+        let done = fine(gateway.secret(Method::PATCH, path).json(&json!({"enabled": on}))).await;
+        (done["plugin"]["enabled"].clone(), done["plugin"]["usable"].clone())
+    };
+    assert_eq!(switch(false).await, (json!(false), json!(false)));
+    let error = call(&gateway, &space, "get_current_time", json!({})).await.unwrap_err();
+    assert_eq!(error, "Tool get_current_time is not available: Plugin dev-time-plugin is switched off");
+    // Another version of it does not switch it on.
+    let newer = changed(|p| p["version"] = json!("9.0.0"));
+    assert_eq!(install(&gateway, &newer).await.0, 200);
+    assert!(call(&gateway, &space, "get_current_time", json!({})).await.is_err());
+    assert_eq!(switch(true).await, (json!(true), json!(true)));
+    assert!(call(&gateway, &space, "get_current_time", json!({})).await.is_ok());
+    let none = gateway.secret(Method::PATCH, "/api/plugins/none").json(&json!({"enabled": true}));
+    assert_eq!(ask(none).await.0.as_u16(), 404);
+    let ann = gateway.user("ann", Method::PATCH, "/api/plugins/dev-time-plugin");
+    assert_eq!(ask(ann.json(&json!({"enabled": false}))).await.0.as_u16(), 401);
+    let audit = gateway.get("/api/audit").await.to_string();
+    assert!(audit.contains("plugin.switch_off") && audit.contains("plugin.switch_on"), "{audit}");
 }
 
 #[tokio::test]

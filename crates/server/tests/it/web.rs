@@ -65,6 +65,23 @@ async fn every_view_has_an_address_and_a_strict_policy() {
     }
 }
 
+/// C10: a page may call MCP servers that the operator names, and no others.
+#[tokio::test]
+async fn c10_the_policy_names_the_mcp_servers_that_a_page_may_call() {
+    let connect = |headers: &HeaderMap| {
+        let policy = headers["content-security-policy"].to_str().unwrap().to_owned();
+        let part = policy.split("; ").find(|part| part.starts_with("connect-src")).map(ToOwned::to_owned);
+        part.unwrap()
+    };
+    let gateway = Gateway::start().await;
+    let (_, headers, _) = page(&gateway, "/").await;
+    assert_eq!(connect(&headers), "connect-src 'self' http://localhost:* http://127.0.0.1:*");
+    let named = [("TOOLYARD_WEB_APP_MCP_ORIGINS", "https://mcp.example,http://127.0.0.1:9000")];
+    let gateway = Gateway::start_with(Folder::new(), &named).await;
+    let (_, headers, _) = page(&gateway, "/").await;
+    assert_eq!(connect(&headers), "connect-src 'self' https://mcp.example http://127.0.0.1:9000");
+}
+
 #[tokio::test]
 async fn what_belongs_to_programs_answers_programs() {
     let gateway = Gateway::start().await;
@@ -102,6 +119,26 @@ async fn x11_only_the_gateways_own_page_gets_a_key_without_a_code() {
     let request = gateway.bare(Method::POST, "/api/session").header("origin", &own);
     let answer = request.header("sec-fetch-site", "cross-site").send().await.unwrap();
     assert_eq!(answer.status(), 401);
+}
+
+#[tokio::test]
+async fn keys_of_pages_do_not_pile_up() {
+    let gateway = Gateway::start().await;
+    let own = gateway.url.clone();
+    let mut keys = Vec::new();
+    for _ in 0..34 {
+        let (status, body) = knock(&gateway, Some(&own), json!({})).await;
+        assert_eq!(status, 201, "{body}");
+        keys.push(body["key"].as_str().unwrap().to_owned());
+    }
+    let listed = gateway.get("/api/keys").await;
+    let pages = listed["keys"].as_array().unwrap().iter().filter(|key| key["label"] == "web app").count();
+    assert_eq!(pages, 32);
+    assert!(!works(&gateway, &keys[1]).await && works(&gateway, &keys[2]).await);
+    assert!(works(&gateway, &keys[33]).await);
+    // Nobody's own key goes with them.
+    let mine = gateway.secret(Method::POST, "/api/keys").json(&json!({"kind": "secret", "label": "web app"}));
+    assert_eq!(mine.send().await.unwrap().status(), 400);
 }
 
 #[tokio::test]

@@ -1,19 +1,23 @@
-//! PostgreSQL: pooled connections, and LISTEN/NOTIFY to tell other nodes.
+//! PostgreSQL: pooled connections, and LISTEN/NOTIFY to tell other nodes what
+//! Redis does not.
 
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
 use tokio_util::sync::CancellationToken;
-use toolyard_protocol::{RunId, SpaceId, TenantId};
 
 use crate::error::{OpenError, StoreError};
-use crate::feed::Feed;
-use crate::tx::{CallNews, Touched, Tx, args};
+use crate::feed::{Feed, RedisUrl, read_news, write_news};
+use crate::tx::{Touched, Tx, args};
 
 const CHANNEL: &str = "toolyard";
 const LOCK_TIMEOUT: &str = "3s";
 const IDLE_TIMEOUT: &str = "10s";
+/// What a node says that may have lost news. No news looks like this.
+const DEAF: &str = "deaf";
+/// How often it says so, until it hears Redis again.
+const DEAF_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Postgres {
@@ -82,13 +86,16 @@ impl Postgres {
         let value = op(&mut tx).await?;
         let value = tx.whole(value)?;
         let touched = std::mem::take(&mut tx.touched);
-        for news in &touched {
-            notify(&mut tx, news).await?;
+        if self.feed.must_notify() {
+            for news in &touched {
+                notify(&mut tx, news).await?;
+            }
         }
         crate::failpoint::pass("group.before_commit")?;
         transaction.commit().await.map_err(StoreError::from)?;
         crate::failpoint::pass("group.after_commit")?;
         self.feed.publish(&touched);
+        self.feed.tell(&touched);
         Ok(value)
     }
 
@@ -106,6 +113,32 @@ impl Postgres {
         Ok(value)
     }
 
+    /// Tells other nodes by Redis from now on, as far as it answers.
+    #[expect(clippy::disallowed_methods, reason = "tasks that live as long as the store")]
+    pub(crate) async fn go_by_redis(&self, url: RedisUrl) -> Result<(), StoreError> {
+        let root = self.name_on_redis(&url).await?;
+        let Some(task) = self.feed.go_by_redis(url, root, self.stop.clone()) else { return Ok(()) };
+        // tidy: spawn — the connection lives as long as the store and stops by its token.
+        tokio::spawn(task);
+        // tidy: spawn — as above.
+        tokio::spawn(confess(self.pool.clone(), self.feed.clone(), self.stop.clone()));
+        Ok(())
+    }
+
+    /// All nodes on this database, and no others, use this name.
+    async fn name_on_redis(&self, url: &RedisUrl) -> Result<String, StoreError> {
+        let cluster = sqlx::query_scalar::<_, i64>("SELECT system_identifier FROM pg_control_system()")
+            .fetch_one(&self.pool)
+            .await
+            // Some hosts do not tell; the name of the database must do.
+            .unwrap_or(0);
+        let database: i64 =
+            sqlx::query_scalar("SELECT oid::bigint FROM pg_database WHERE datname = current_database()")
+                .fetch_one(&self.pool)
+                .await?;
+        Ok(format!("toolyard:{cluster}.{database}.{}", url.number()))
+    }
+
     pub(crate) async fn close(self) {
         self.stop.cancel();
         self.heart.close().await;
@@ -113,34 +146,22 @@ impl Postgres {
     }
 }
 
-/// News never carries truth, only where to look for it.
 async fn notify(tx: &mut Tx<'_>, news: &Touched) -> Result<(), StoreError> {
-    let text = format!(
-        "{} {} {} {} {} {}",
-        news.tenant,
-        news.run.as_ref().map_or("-", RunId::as_str),
-        news.seq,
-        news.space.as_ref().map_or("-", SpaceId::as_str),
-        news.replied.map_or(-1, i64::from),
-        news.calls.digit(),
-    );
+    let text = write_news(news);
     tx.one("SELECT pg_notify('toolyard', $1) IS NULL", args![&text], |_| Ok(())).await?;
     Ok(())
 }
 
-fn read_news(text: &str) -> Option<Touched> {
-    let mut words = text.split(' ');
-    let mut word = || words.next();
-    Some(Touched {
-        tenant: TenantId::parse(word()?).ok()?,
-        run: RunId::parse(word()?).ok().filter(|r| r.as_str() != "-"),
-        seq: word()?.parse().ok()?,
-        space: SpaceId::parse(word()?).ok().filter(|s| s.as_str() != "-"),
-        replied: u32::try_from(word()?.parse::<i64>().ok()?).ok(),
-        // A node of an older release says nothing here: look.
-        calls: CallNews::from_digit(word().and_then(|w| w.parse().ok()).unwrap_or(3)),
-        commit: None,
-    })
+/// Says that this node may have lost news, as long as it may: others then also
+/// notify, and look themselves.
+async fn confess(pool: PgPool, feed: Feed, stop: CancellationToken) {
+    while stop.run_until_cancelled(feed.deaf()).await.is_some() {
+        let said = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(DEAF).execute(&pool).await;
+        if let Err(e) = said {
+            tracing::debug!(error = %e, "the other nodes cannot be told that Redis is away");
+        }
+        stop.run_until_cancelled(tokio::time::sleep(DEAF_EVERY)).await;
+    }
 }
 
 /// Hears other nodes' commits. When the connection is lost readers fall back
@@ -148,6 +169,7 @@ fn read_news(text: &str) -> Option<Touched> {
 async fn listen(pool: PgPool, feed: Feed, stop: CancellationToken) {
     while !stop.is_cancelled() {
         let heard = stop.run_until_cancelled(hear(&pool, &feed)).await;
+        feed.listens(false);
         if let Some(Err(e)) = heard {
             tracing::warn!(error = %e, "lost the database's notifications; readers poll until they are back");
             stop.run_until_cancelled(tokio::time::sleep(Duration::from_millis(500))).await;
@@ -158,10 +180,17 @@ async fn listen(pool: PgPool, feed: Feed, stop: CancellationToken) {
 async fn hear(pool: &PgPool, feed: &Feed) -> Result<(), sqlx::Error> {
     let mut listener = PgListener::connect_with(pool).await?;
     listener.listen(CHANNEL).await?;
+    feed.listens(true);
     loop {
-        let note = listener.recv().await?;
-        if let Some(news) = read_news(note.payload()) {
-            feed.publish(&[news]);
+        match listener.try_recv().await? {
+            Some(note) if note.payload() == DEAF => feed.doubt(),
+            Some(note) => {
+                if let Some(news) = read_news(note.payload()) {
+                    feed.publish(&[news]);
+                }
+            }
+            // The connection was lost and made anew: something may be missing.
+            None => feed.listens(true),
         }
     }
 }

@@ -54,6 +54,14 @@ pub(crate) async fn a_branch_has_what_its_parents_have_up_to_the_fork(home: &Hom
         tx!(home, read, [tenant, space, second], |tx| messages::of_branch(tx, &tenant, &space, &second)
             .await);
     assert_eq!(all.iter().map(|m| m.seq).collect::<Vec<_>>(), [1, 2, 4, 7]);
+    for (before, limit, found) in [(None, 3, vec![2, 4, 7]), (Some(4), 9, vec![1, 2]), (Some(7), 1, vec![4])]
+    {
+        let page = tx!(home, read, [tenant, space, second], |tx| messages::branch_page(
+            tx, &tenant, &space, &second, before, limit
+        )
+        .await);
+        assert_eq!(page.iter().map(|m| m.seq).collect::<Vec<_>>(), found);
+    }
     let asked =
         tx!(home, read, [tenant, space, edit], |tx| messages::user_before(tx, &tenant, &space, &edit, 3)
             .await);

@@ -115,6 +115,7 @@ pub(crate) async fn x12_pins_and_revocations_outlive_what_they_are_about(home: &
         tools: json!(["get_time"]),
         broken: json!([]),
         installed_at: now,
+        switched_off: false,
     };
     let newer = Installed { version: version("2.0.0"), hash: Hash::of(b"two"), ..installed.clone() };
     for row in [&installed, &newer] {
@@ -127,6 +128,15 @@ pub(crate) async fn x12_pins_and_revocations_outlive_what_they_are_about(home: &
         tx!(home, read, [tenant], |tx| plugins::list(tx, &tenant).await),
         std::slice::from_ref(&newer)
     );
+    for (off, found) in [(true, 1), (false, 0)] {
+        assert!(tx!(home, write, [tenant], |tx| plugins::switch(tx, &tenant, &plugin(), off).await));
+        // An upgrade does not switch it on.
+        tx!(home, write, [tenant, newer], |tx| plugins::install(tx, &tenant, &newer).await);
+        let rows = tx!(home, read, [tenant], |tx| plugins::list(tx, &tenant).await);
+        assert_eq!(rows.iter().filter(|row| row.switched_off).count(), found);
+    }
+    let other = cast::other_tenant();
+    assert!(!tx!(home, write, [other], |tx| plugins::switch(tx, &other, &plugin(), true).await));
     let revocation = |reason: &str| RevocationRow {
         kind: "plugin".to_owned(),
         target: "time".to_owned(),
@@ -183,6 +193,7 @@ pub(crate) async fn plugins_of_one_tenant_are_nothing_to_another(home: &Home) {
             tools: json!([]),
             broken: json!([]),
             installed_at: now,
+            switched_off: false,
         };
         plugins::install(tx, &mine, &row).await?;
         plugins::pin(tx, &mine, &plugin(), (&row.version, &hash)).await?;

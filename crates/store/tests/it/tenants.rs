@@ -50,6 +50,7 @@ async fn seen(
         ("messages::page after", messages::page(tx, t, &world.space, Some(0), None, 100).await?.len()),
         ("messages::history", messages::history(tx, t, &world.space, &main, 0, 100).await?.len()),
         ("messages::of_branch", messages::of_branch(tx, t, &world.space, &main).await?.len()),
+        ("messages::branch_page", messages::branch_page(tx, t, &world.space, &main, None, 100).await?.len()),
         ("runs::get", one(runs::get(tx, t, run).await?.is_some())),
         ("runs::lock", one(runs::lock(tx, t, run).await?.is_some())),
         ("runs::lock_live", one(runs::lock_live(tx, t, &world.space, agent_entity).await?.is_some())),

@@ -97,6 +97,9 @@ pub async fn admit_installed(
     row: &Installed,
     rules: &PluginRules,
 ) -> Result<Result<Bundle, String>, StoreError> {
+    if row.switched_off {
+        return Ok(Err(format!("Plugin {} is switched off", row.id)));
+    }
     let now = tx.now().await?;
     let keyring = keyring(tx, tenant, rules.threshold).await?;
     let candidate = match Candidate::read_again(row.document.as_bytes()) {

@@ -31,6 +31,18 @@ export class Runs {
     return (await this.#door.json<{ events: Frame[] }>("GET", path`/api/runs/${runId}/events`, { query })).events;
   }
 
+  /**
+   * Starts a run that has what another one had before a step, and does that
+   * step and what follows anew. Nothing before it is executed again.
+   */
+  async replay(
+    runId: string,
+    from: { step?: number; model?: string; metadata?: unknown } = {},
+  ): Promise<{ runId: string; status: string; streamUrl: string }> {
+    const asking = { body: from, headers: idempotencyKey(), repeatable: true };
+    return this.#door.json("POST", path`/api/runs/${runId}/replay`, asking);
+  }
+
   /** Stops a run (secret key). */
   async cancel(runId: string, reason?: string): Promise<void> {
     await this.#door.json("POST", path`/api/runs/${runId}/cancel`, { body: { reason }, repeatable: true });

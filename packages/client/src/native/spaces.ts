@@ -61,7 +61,14 @@ export class Spaces {
     await this.#door.json("POST", path`/api/smart-spaces/${spaceId}/members`, asking);
   }
 
-  async messages(spaceId: string, query: { limit?: number; afterSeq?: number; beforeSeq?: number } = {}): Promise<MessageView[]> {
+  /**
+   * Messages in the space's order. `branch: "current"` gives only the line that
+   * the space goes on with, without what edits and other answers left behind.
+   */
+  async messages(
+    spaceId: string,
+    query: { limit?: number; afterSeq?: number; beforeSeq?: number; branch?: "current" } = {},
+  ): Promise<MessageView[]> {
     const found = await this.#door.json<{ messages: MessageView[] }>("GET", path`/api/smart-spaces/${spaceId}/messages`, { query });
     return found.messages;
   }

@@ -1,5 +1,5 @@
 import { Chat } from "@ai-sdk/react";
-import { ToolyardError, type WaitAnswer } from "@toolyard/client";
+import { ToolyardError, type MessageView, type WaitAnswer } from "@toolyard/client";
 import type { Session } from "../session.js";
 import { Store } from "../store.js";
 import { followSpace } from "./follow.js";
@@ -24,11 +24,16 @@ export interface Connection {
   /** The stream broke, and it is picked up again. */
   isReconnecting: boolean;
   spaceId: string | undefined;
+  /** There is more before the first message that is shown. */
+  hasOlder: boolean;
+  /** It is on its way. */
+  isLoadingOlder: boolean;
 }
 
 /** Pauses before the tries to pick a broken stream up. */
 const RETRY_MS = [500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000];
-const HISTORY = 200;
+/** Messages that are read at once. */
+const PAGE = 100;
 
 /**
  * One conversation, whoever shows it: messages, settings, the page's tools,
@@ -60,6 +65,8 @@ export class Conversation {
   #shown = 0;
   #closed = false;
   #recovering = false;
+  /** The place of the first message that is shown. */
+  #oldest: number | undefined;
   #answering = 0;
   #pursuing = false;
   #wanted: string;
@@ -71,7 +78,7 @@ export class Conversation {
     this.settings = new Store<ChatSettings>(options.settings ?? {});
     this.#wanted = JSON.stringify(options.settings ?? {});
     const spaceId = id.startsWith("spc_") ? id : undefined;
-    this.connection = new Store<Connection>({ isLoadingHistory: false, isReconnecting: false, spaceId });
+    this.connection = new Store<Connection>({ isLoadingHistory: false, isReconnecting: false, spaceId, hasOlder: false, isLoadingOlder: false });
     this.#transport = new GatewayTransport({
       gatewayUrl: session.gatewayUrl,
       headers: () => session.headers(),
@@ -156,6 +163,26 @@ export class Conversation {
   readonly sync = async (): Promise<void> => {
     if (this.#busy || this.#looking) this.#again = true;
     else await this.#look(true);
+  };
+
+  /** Shows what was said before the first message that is shown. */
+  readonly loadOlder = async (): Promise<void> => {
+    const { spaceId, hasOlder, isLoadingOlder } = this.connection.get();
+    if (spaceId === undefined || this.#oldest === undefined || !hasOlder || isLoadingOlder) return;
+    this.#connected({ isLoadingOlder: true });
+    const before = this.#oldest;
+    try {
+      const older = await this.#session.client.spaces.messages(spaceId, { branch: "current", limit: PAGE, beforeSeq: before });
+      // Somebody may have read it all again meanwhile.
+      if (this.#closed || this.#oldest !== before) return;
+      this.#oldest = older[0]?.seq ?? before;
+      this.chat.messages = [...historyOf(older), ...this.chat.messages];
+      this.#connected({ hasOlder: older.length === PAGE });
+    } catch (thrown) {
+      this.#options.onError?.(thrown as Error);
+    } finally {
+      this.#connected({ isLoadingOlder: false });
+    }
   };
 
   /** Whether this chat shows a question. */
@@ -284,14 +311,30 @@ export class Conversation {
       const spaceId = await this.#spaceId();
       if (spaceId === undefined || this.#busy) return;
       const shown = this.chat.messages;
-      const messages = historyOf(await this.#session.client.spaces.messages(spaceId, { limit: HISTORY }));
+      const { views, hasOlder } = await this.#read(spaceId);
       // What changed meanwhile is newer than the answer.
-      if (this.#busy || this.#closed || messages.length === 0 || this.chat.messages !== shown) return;
-      this.chat.messages = withNames(messages, shown);
+      if (this.#busy || this.#closed || views.length === 0 || this.chat.messages !== shown) return;
+      this.#oldest = views[0]?.seq;
+      this.chat.messages = withNames(historyOf(views), shown);
+      this.#connected({ hasOlder });
     } catch (thrown) {
       this.#lost(thrown as Error);
     } finally {
       this.#connected({ isLoadingHistory: false });
+    }
+  }
+
+  /** The newest messages of the line, back to the first one that is shown. */
+  async #read(spaceId: string): Promise<{ views: MessageView[]; hasOlder: boolean }> {
+    let views: MessageView[] = [];
+    for (;;) {
+      const before = views[0]?.seq;
+      const query = { branch: "current" as const, limit: PAGE, ...(before === undefined ? {} : { beforeSeq: before }) };
+      const page = await this.#session.client.spaces.messages(spaceId, query);
+      views = [...page, ...views];
+      const first = page[0]?.seq;
+      if (page.length < PAGE || first === undefined) return { views, hasOlder: false };
+      if (this.#oldest === undefined || first <= this.#oldest) return { views, hasOlder: true };
     }
   }
 

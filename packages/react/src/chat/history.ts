@@ -3,36 +3,9 @@ import type { ToolyardMessage } from "./message.js";
 
 type UIPart = ToolyardMessage["parts"][number];
 
-/** The messages of a space as a chat shows them: those of the line that was continued last. */
+/** Stored messages as a chat shows them. Ask the gateway for `branch: "current"`: it knows what edits left behind. */
 export function historyOf(messages: readonly MessageView[]): ToolyardMessage[] {
-  return lineOf(messages).map(messageOf);
-}
-
-/**
- * The line that was continued last. Where a line began is not told, so it is
- * taken from the order: another answer takes the place of the last one, other
- * words take the place of the last question and all that followed.
- */
-export function lineOf(messages: readonly MessageView[]): MessageView[] {
-  const sorted = [...messages].sort((a, b) => a.seq - b.seq);
-  let line: MessageView[] = [];
-  let branch: string | undefined;
-  const lines = new Map<string, MessageView[]>();
-  for (const message of sorted) {
-    if (message.branchId !== branch) {
-      branch = message.branchId;
-      line = lines.get(branch) ?? forked(line, message);
-      lines.set(branch, line);
-    }
-    line.push(message);
-  }
-  return line;
-}
-
-function forked(from: readonly MessageView[], first: MessageView): MessageView[] {
-  const asked = from.findLastIndex((message) => message.role === "user");
-  if (asked === -1) return [...from];
-  return from.slice(0, first.role === "user" ? asked : asked + 1);
+  return messages.map(messageOf);
 }
 
 /** One message in the form of the AI SDK. */

@@ -5,11 +5,14 @@ import type { TimelineEntry } from "../timeline.js";
 export interface RunTimelineProps {
   runId: string | undefined;
   className?: string;
+  /** Offers a button at each step of an ended run; `client.runs.replay(runId, { step })` starts it. */
+  onReplay?: (step: number) => void;
 }
 
 /** A run as it goes, live. */
-export function RunTimeline({ runId, className = "" }: RunTimelineProps): ReactElement {
+export function RunTimeline({ runId, className = "", onReplay }: RunTimelineProps): ReactElement {
   const { entries, status, agentName, usage, cost, error } = useRunTimeline(runId);
+  const isOver = status === "completed" || status === "failed" || status === "canceled";
   return (
     <section className={`toolyard-timeline ${className}`} aria-label="Run" data-status={status}>
       <header>
@@ -21,15 +24,15 @@ export function RunTimeline({ runId, className = "" }: RunTimelineProps): ReactE
       {entries.length === 0 && !error && <p>{runId === undefined ? "No run yet." : "Loading the run…"}</p>}
       <ol>
         {entries.map((entry) => (
-          <Entry key={entry.id} entry={entry} />
+          <Entry key={entry.id} entry={entry} onReplay={isOver ? onReplay : undefined} />
         ))}
       </ol>
     </section>
   );
 }
 
-function Entry({ entry }: { entry: TimelineEntry }): ReactElement {
-  const { kind, title, state, place, startedAt, endedAt, usage, progress, input, output, error } = entry;
+function Entry({ entry, onReplay }: { entry: TimelineEntry; onReplay: ((step: number) => void) | undefined }): ReactElement {
+  const { kind, step, isCopy, title, state, place, startedAt, endedAt, usage, progress, input, output, error } = entry;
   const took = endedAt === undefined ? undefined : Date.parse(endedAt) - Date.parse(startedAt);
   const more = input !== undefined || output !== undefined;
   return (
@@ -39,6 +42,12 @@ function Entry({ entry }: { entry: TimelineEntry }): ReactElement {
       {kind === "call" && took !== undefined && <small>{` ${took} ms`}</small>}
       {usage && <small>{` ${usage.inputTokens + usage.outputTokens} tokens`}</small>}
       {state === "running" && progress !== undefined && <progress value={progress} aria-label={`Progress of ${title}`} />}
+      {isCopy && <small> taken over</small>}
+      {kind === "step" && step !== undefined && onReplay && (
+        <button type="button" onClick={() => onReplay(step)} aria-label={`Replay from step ${step}`}>
+          Replay from here
+        </button>
+      )}
       {error && <p>{error}</p>}
       {more && (
         <details>

@@ -24,6 +24,11 @@ export function ToolyardChat(props: ToolyardChatProps): ReactElement {
   const field = useId();
   return (
     <section className={`toolyard-chat ${className}`} aria-label="Chat" aria-busy={chat.isLoading}>
+      {chat.hasOlder && (
+        <button type="button" className="toolyard-older" disabled={chat.isLoadingOlder} onClick={() => void chat.loadOlder()}>
+          {chat.isLoadingOlder ? "Loading…" : "Show earlier messages"}
+        </button>
+      )}
       <ol className="toolyard-messages" aria-live="polite">
         {chat.messages.length === 0 && <li className="toolyard-empty">{chat.isLoadingHistory ? "Loading…" : empty}</li>}
         {chat.messages.map((message) => (

@@ -48,6 +48,8 @@ export interface OpenChat extends Omit<UseChatHelpers<ToolyardMessage>, "sendMes
   answerPermission(waitId: string, answer: WaitAnswer): Promise<void>;
   /** Brings the page up to what the gateway has. */
   sync(): Promise<void>;
+  /** Shows what was said before the first message, if `hasOlder`. */
+  loadOlder(): Promise<void>;
   /** An answer is on its way. */
   isLoading: boolean;
   /** The text that is being written, for forms. */
@@ -110,6 +112,7 @@ export function useToolyardChat(options: UseToolyardChatOptions = {}): OpenChat 
     permissions: permissions.requests.filter(isOurs),
     answerPermission: permissions.answer,
     sync: conversation.sync,
+    loadOlder: conversation.loadOlder,
     isLoading: chat.status === "submitted" || chat.status === "streaming",
     input,
     setInput,

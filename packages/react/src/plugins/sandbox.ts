@@ -12,7 +12,7 @@ export const SANDBOX_CHARS = 1_000_000;
  * A frame that is written into a page inherits the page's policy. A page whose
  * policy allows no inline script serves this text under an address instead.
  */
-export const SANDBOX_PAGE = `<!doctype html><meta charset="utf-8">
+export const SANDBOX_PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Plugin code</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob:; worker-src blob:">
 <script>
 "use strict";

@@ -112,6 +112,31 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
     answer::json(200, &view::PluginList { plugins, next })
 }
 
+/// What of a plugin may be changed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct PatchPlugin {
+    /// False: it stays installed, and runs nothing.
+    enabled: bool,
+}
+
+pub(super) async fn patch(call: Call) -> Result<Response, Refusal> {
+    let PatchPlugin { enabled } = call.json()?;
+    let (id, desk) = (call.id("plugin", "Plugin", PluginId::parse)?, desk(&call));
+    let done = call
+        .store()
+        .write::<_, StoreError, _>(move |tx| {
+            Box::pin(async move {
+                let Some(row) = registry::switch(tx, &desk, &id, !enabled).await? else { return Ok(None) };
+                let trust = registry::usable(tx, &desk, &row).await?;
+                Ok(Some(view::installed(row, trust)))
+            })
+        })
+        .await?;
+    let plugin = done.ok_or_else(|| Refusal::not_found("Plugin"))?;
+    answer::json(200, &view::InstalledPlugin { plugin })
+}
+
 pub(super) async fn delete(call: Call) -> Result<Response, Refusal> {
     let (id, desk) = (call.id("plugin", "Plugin", PluginId::parse)?, desk(&call));
     let existed = call

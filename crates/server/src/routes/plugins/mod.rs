@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use super::call::Call;
 use super::page::LIMIT;
 use super::route::{Access, BodyKind, Route};
-use super::table::{delete, get, post, put};
+use super::table::{delete, get, patch, post, put};
 use crate::registry::{Desk, Revoke};
 
 /// A body that is a plugin's document itself.
@@ -71,6 +71,9 @@ fn plugin_routes() -> Vec<Route> {
         )
         .takes::<installed::InstallPublished>(BodyKind::Json)
         .gives::<view::InstalledPlugin>(200),
+        patch("/api/plugins/{plugin}", Access::Secret, "Switch a plugin off or on", installed::patch)
+            .takes::<installed::PatchPlugin>(BodyKind::Json)
+            .gives::<view::InstalledPlugin>(200),
         delete("/api/plugins/{plugin}", Access::Secret, "Take an installed plugin away", installed::delete),
     ]
 }

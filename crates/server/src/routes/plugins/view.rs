@@ -66,6 +66,8 @@ pub(super) struct InstalledView {
     /// Enough curators signed it, and all of that still holds.
     verified: bool,
     curators: Vec<CuratorId>,
+    /// Nobody switched it off.
+    enabled: bool,
     /// It may run now.
     usable: bool,
     /// Why it may not.
@@ -98,7 +100,8 @@ pub(super) fn installed(row: Installed, trust: Result<Trust, String>) -> Install
         broken: row.broken,
         verified: !curators.is_empty(),
         curators,
-        usable: why.is_none(),
+        enabled: !row.switched_off,
+        usable: why.is_none() && !row.switched_off,
         why,
         warning,
         installed_at: row.installed_at,
