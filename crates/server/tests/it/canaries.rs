@@ -109,7 +109,7 @@ async fn agents(gateway: &Gateway, far: &FarSide) {
     let configs = [
         json!({"agent": {"name": "tooled"}, "model": demo, "tools": tools}),
         json!({"agent": {"name": "modelled"}, "model": {"provider": "careless", "name": "any"}}),
-        json!({"agent": {"name": "served"}, "model": demo, "mcp": {"servers": ["careless"]}}),
+        json!({"agent": {"name": "served"}, "model": demo, "mcp": {"servers": [{"name": "careless"}]}}),
     ];
     for config in configs {
         gateway.post("/api/agents", json!({"config": config})).await;
