@@ -10,7 +10,7 @@ use toolyard_schema::{Limits, NameRule, ToolDefinition, ToolSchema};
 fuzz_target!(|data: (&str, &str)| {
     let (schema, arguments) = data;
     let Ok(schema) = serde_json::from_str::<Value>(schema) else { return };
-    let limits = Limits::default();
+    let limits = Limits::request();
     let _ = ToolDefinition::parse(&schema, &limits, NameRule::Config);
     let Ok(compiled) = ToolSchema::compile(&schema, &limits) else { return };
     if let Ok(arguments) = serde_json::from_str::<Value>(arguments) {

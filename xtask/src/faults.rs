@@ -3,7 +3,6 @@
 
 use std::process::Command;
 
-
 /// What to play.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Faults {

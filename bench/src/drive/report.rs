@@ -171,9 +171,9 @@ pub(super) fn publish(figures: &Figures, conditions: &Value, folder: &Path) -> R
         .iter()
         .map(|g| json!({"goal": g.what, "measured": g.measured, "bound": g.bound, "holds": g.holds()}))
         .collect();
-    let remarks: String = figures.remarks.iter().map(|remark| format!("\n- {remark}\n")).collect();
+    let remarks: String = figures.remarks.iter().map(|remark| format!("- {remark}\n")).collect();
     let text = format!(
-        "# Measured side by side\n\nCompare columns within this page only: times move from machine to machine.\n\nConditions: `{conditions}`\n\n## Beside the others\n\nMedians of the rounds' ratios. The first column has the gateway's own cost.\n\n{}{remarks}\n## Goals\n\n{}\n## Figures (medians of the rounds)\n\n{}",
+        "# Measured side by side\n\nCompare columns within this page only: times move from machine to machine.\n\nConditions: `{conditions}`\n\n## Beside the others\n\nMedians of the rounds' ratios. The first column has the gateway's own cost.\n\n{}\n{remarks}\n## Goals\n\n{}\n## Figures (medians of the rounds)\n\n{}",
         ratio_table(figures),
         goal_table(&judged),
         figures.tables()

@@ -34,6 +34,16 @@ pub async fn put_of_run(
     Ok(())
 }
 
+/// A copy of a run needs its values too, and keeps them when the first is gone.
+pub async fn share(tx: &mut Tx<'_>, tenant: &TenantId, from: &RunId, to: &RunId) -> Result<(), StoreError> {
+    tx.exec(
+        "INSERT INTO blob_uses (tenant, run, hash) SELECT $1, $2, hash FROM blob_uses WHERE tenant = $1 AND run = $3 ON CONFLICT (tenant, run, hash) DO NOTHING",
+        args![tenant.as_str(), to.as_str(), from.as_str()],
+    )
+    .await?;
+    Ok(())
+}
+
 /// Removes the values and files of a run that nobody else has.
 pub(crate) async fn forget_run(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<(), StoreError> {
     let named = args![tenant.as_str(), run.as_str()];

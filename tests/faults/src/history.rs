@@ -27,31 +27,83 @@ pub enum Nature {
 #[serde(tag = "k", rename_all = "snake_case")]
 pub enum Record {
     /// The first line: how to play it again.
-    Began { scenario: String, seed: u64, database: String },
-    Tool { name: String, nature: Nature },
+    Began {
+        scenario: String,
+        seed: u64,
+        database: String,
+    },
+    Tool {
+        name: String,
+        nature: Nature,
+    },
     /// Something was broken from one moment to another, in milliseconds.
-    Fault { what: String, from: i64, to: i64 },
+    Fault {
+        what: String,
+        from: i64,
+        to: i64,
+    },
     /// A request with this key was answered: it made this run.
-    Made { key: String, run: String },
+    Made {
+        key: String,
+        run: String,
+    },
     /// A client's result was answered with a status.
-    Handed { run: String, call: String, value: Value, status: u16 },
+    Handed {
+        run: String,
+        call: String,
+        value: Value,
+        status: u16,
+    },
     /// An approval was answered with a status.
-    Decided { run: String, call: String, allow: bool, status: u16 },
+    Decided {
+        run: String,
+        call: String,
+        allow: bool,
+        status: u16,
+    },
     /// A cancel was answered with a status.
-    Canceled { run: String, status: u16 },
+    Canceled {
+        run: String,
+        status: u16,
+    },
     /// A durable event as the gateway tells it to a secret key.
-    Event { run: String, data: Value },
+    Event {
+        run: String,
+        data: Value,
+    },
     /// What the tables say of a run at the end.
-    Row { run: String, status: String, last_seq: i64, open_waits: usize },
+    Row {
+        run: String,
+        status: String,
+        last_seq: i64,
+        open_waits: usize,
+    },
     /// A reader that followed a run heard this durable event.
-    Read { reader: String, run: String, seq: i64, name: String },
+    Read {
+        reader: String,
+        run: String,
+        seq: i64,
+        name: String,
+    },
     /// The far side did what a call asked for. `repeat`: it knew the key and did
     /// nothing. `cut`: it hung up instead of answering.
-    Effect { call: String, at: i64, repeat: bool, cut: bool },
+    Effect {
+        call: String,
+        at: i64,
+        repeat: bool,
+        cut: bool,
+    },
     /// So many things exist that a prebuilt tool or a plan made for this mark.
-    Kept { mark: String, count: usize, wanted: usize },
+    Kept {
+        mark: String,
+        count: usize,
+        wanted: usize,
+    },
     /// A client lost patience with a run.
-    Stuck { run: String, why: String },
+    Stuck {
+        run: String,
+        why: String,
+    },
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]

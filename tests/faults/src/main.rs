@@ -65,6 +65,7 @@ enum Command {
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Run { gateway, scenario, database, seed, minutes, players, history: file } => {
+            let gateway = gateway.canonicalize().expect("the gateway");
             let far_side = std::env::current_exe().expect("this program");
             let storm = Duration::from_secs_f64(minutes * 60.0);
             println!("seed {seed}, {scenario:?} on {database:?}, {storm:.0?} of storm");

@@ -55,8 +55,7 @@ impl Crowd {
     async fn gather(api: &Arc<Api>, spaces: &[Seat], wanted: usize) -> Result<Self, DriveError> {
         let (tell, heard) = mpsc::unbounded_channel();
         let (left, mut readers) = (Arc::new(AtomicUsize::new(0)), JoinSet::new());
-        let paths: Vec<String> =
-            spaces.iter().cycle().take(wanted).map(Native::space_stream).collect();
+        let paths: Vec<String> = spaces.iter().cycle().take(wanted).map(Native::space_stream).collect();
         for some in paths.chunks(OPENING) {
             let native = native(api)?;
             let opened = some.iter().map(|path| native.open(path));

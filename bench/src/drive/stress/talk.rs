@@ -15,7 +15,7 @@ use crate::drive::target::Target;
 
 const NAME: &str = "L5 long space";
 const PAGES: usize = 500;
-const TURNS: usize = 20;
+const TURNS: usize = 100;
 /// Messages of the space that the long one is compared with.
 const FEW: usize = 10;
 const WRITERS: usize = 8;

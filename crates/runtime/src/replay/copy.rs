@@ -5,8 +5,9 @@
 //! and nothing is executed twice.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use toolyard_engine::{Run, State};
+use toolyard_engine::{Run, State, Turn};
 use toolyard_protocol::event::{
     Event, ModelReplied, RunCreated, RunStarted, ToolCallRequested, ToolReturned,
 };
@@ -45,7 +46,7 @@ pub(super) fn copy(
     let there = copier.is_there(step) && copier.stands_at(step);
     let Copier { before, run, events, taken, .. } = copier;
     if !there {
-        return Err(last_step(before, log));
+        return Err(last_step(&before, log));
     }
     Ok(Copied { events, run, taken })
 }
@@ -67,7 +68,7 @@ fn is_aftermath(event: &Event) -> bool {
 }
 
 /// The last step that was begun.
-fn last_step(before: Run, log: &[Event]) -> u32 {
+fn last_step(before: &Run, log: &[Event]) -> u32 {
     let replied = log.iter().filter_map(|event| match event {
         Event::ModelReplied(reply) => Some(reply.step),
         _ => None,
@@ -147,8 +148,8 @@ impl<'a> Copier<'a> {
             }
             Event::ReplyAmended(e) => {
                 let mut amended = e.clone();
-                let turn = self.before.turns().iter().rev();
-                let turn = turn.clone().find(|turn| turn.steps.iter().any(|s| s.reply.step == e.step));
+                let has = |turn: &&Arc<Turn>| turn.steps.iter().any(|step| step.reply.step == e.step);
+                let turn = self.before.turns().iter().rev().find(has);
                 amended.message =
                     MessageId::of_turn(self.new, turn.map_or(self.before.turn(), |turn| turn.number));
                 Some(amended.into())

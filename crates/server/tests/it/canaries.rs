@@ -17,10 +17,12 @@ use crate::yard::{eventually, join, new_space, new_user, read_all};
 const PROVIDER: &str = "canary-provider-key-0123456789";
 const MCP: &str = "canary-mcp-token-0123456789";
 const SMTP: &str = "canary-smtp-password-0123456789";
-const MASTER: &str = "canary-master-key-0123456789-0123456789";
+/// Thirty-two bytes, as a master key must be.
+const MASTER: &str = "ca9a21ca9a21ca9a21ca9a21ca9a21ca9a21ca9a21ca9a21ca9a21ca9a21ca9a";
 const STORED: &str = "canary-stored-secret-0123456789";
 const VARIABLE: &str = "canary-variable-0123456789";
 const DATABASE: &str = "canary-database-password-0123456789";
+const REDIS: &str = "canary-redis-password-0123456789";
 
 /// A mail server that refuses the password and repeats what was said to it.
 struct PostOffice {
@@ -107,7 +109,7 @@ async fn agents(gateway: &Gateway, far: &FarSide) {
     let configs = [
         json!({"agent": {"name": "tooled"}, "model": demo, "tools": tools}),
         json!({"agent": {"name": "modelled"}, "model": {"provider": "careless", "name": "any"}}),
-        json!({"agent": {"name": "served"}, "model": demo, "mcp": {"servers": ["careless"]}}),
+        json!({"agent": {"name": "served"}, "model": demo, "mcp": {"servers": [{"name": "careless"}]}}),
     ];
     for config in configs {
         gateway.post("/api/agents", json!({"config": config})).await;
@@ -128,7 +130,8 @@ impl Scene {
         join(&self.gateway, &space, made["entity"]["id"].as_str().unwrap()).await;
         join(&self.gateway, &space, &self.ann).await;
         let path = format!("/api/smart-spaces/{space}/messages");
-        let posted = fine(self.gateway.user("ann", Method::POST, &path).json(&json!({"content": text}))).await;
+        let posted =
+            fine(self.gateway.user("ann", Method::POST, &path).json(&json!({"content": text}))).await;
         let run = posted["runs"][0]["runId"].as_str().unwrap();
         let stream = self.gateway.secret(Method::GET, &format!("/api/runs/{run}/stream"));
         for event in read_all(stream.send().await.unwrap()).await {
@@ -184,13 +187,16 @@ async fn x8_a_canary_in_every_slot_is_seen_by_its_own_far_side_alone() {
 
     let mut scene = Scene { gateway, ann, seen: String::new() };
     scene.say("tooled", "call send {}").await;
-    scene.say("tooled", "call sendNotification {\"title\":\"t\",\"message\":\"m\",\"channels\":[\"email\"]}").await;
+    scene
+        .say("tooled", "call sendNotification {\"title\":\"t\",\"message\":\"m\",\"channels\":[\"email\"]}")
+        .await;
     scene.say("served", "hello").await;
     // A vendor that refuses the key and repeats it.
     far.will_answer(&[401; 8]);
     scene.say("modelled", "hello").await;
     far.will_answer(&[]);
-    let used = |what: &str| far.asked().iter().any(|asked| asked.head.contains(what) || asked.line.contains(what));
+    let used =
+        |what: &str| far.asked().iter().any(|asked| asked.head.contains(what) || asked.line.contains(what));
     eventually("each far side sees its own", || async {
         let letter = forms(SMTP).iter().any(|form| post.heard.lock().unwrap().contains(form));
         letter && [STORED, VARIABLE, PROVIDER, MCP, "POST /hook"].into_iter().all(used)
@@ -222,23 +228,26 @@ async fn x8_a_canary_in_every_slot_is_seen_by_its_own_far_side_alone() {
     }
 }
 
-/// A database that cannot be reached is named without its password.
+/// A database or a Redis that cannot be reached is named without its password.
 #[test]
 fn x8_the_password_of_a_database_is_not_told() {
     let folder = Folder::new();
-    for url in [
-        format!("postgres://ann:{DATABASE}@127.0.0.1:1/yard"),
-        format!("postgres://ann:{DATABASE}@no such host/yard"),
-        format!("postgres://ann:{DATABASE}@127.0.0.1:port/yard"),
-    ] {
-        for args in [&["serve", "--listen", "127.0.0.1:0"][..], &["doctor"], &["config", "print"]] {
-            let mut command = toolyard(folder.path());
-            command.env("TOOLYARD_DATABASE_URL", &url).env("TOOLYARD_LOG_LEVEL", "trace");
-            let said = command.args(args).output().unwrap();
-            let text = format!("{:?} {:?}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
-            assert!(!text.contains(DATABASE), "{args:?}: {text}");
-            assert!(text.len() > 20, "{args:?} says nothing");
-        }
+    let url = |host: &str| format!("postgres://ann:{DATABASE}@{host}/yard");
+    let serve = &["serve", "--listen", "127.0.0.1:0"][..];
+    let tries = [
+        (url("127.0.0.1:1"), serve),
+        (url("127.0.0.1:1"), &["doctor"]),
+        (url("127.0.0.1:1"), &["config", "print"]),
+        (url("no such host"), serve),
+        (url("127.0.0.1:port"), serve),
+    ];
+    for (url, args) in tries {
+        let mut command = toolyard(folder.path());
+        command.env("TOOLYARD_DATABASE_URL", &url).env("TOOLYARD_LOG_LEVEL", "trace");
+        command.env("TOOLYARD_REDIS_URL", format!("redis://ann:{REDIS}@127.0.0.1:1"));
+        let said = command.args(args).output().unwrap();
+        let text = String::from_utf8_lossy(&[said.stdout, said.stderr].concat()).into_owned();
+        assert!(!text.contains(DATABASE) && !text.contains(REDIS), "{args:?}: {text}");
+        assert!(text.len() > 20, "{args:?} says nothing");
     }
 }
-

@@ -33,7 +33,8 @@ async fn d12_a_full_disk_refuses_writes_whole_and_serves_reads_until_there_is_ro
     let world = World::with_spaces(Database::sqlite(), 3).await;
     let pages = world.database.folder.path().join("pages");
     // A plan that never comes true: it makes the gateway say which places it passes.
-    let env = [("TOOLYARD_SQLITE_PAGES", pages.to_str().unwrap()), ("TOOLYARD_FAILPOINT", "migrate.mid:kill:99")];
+    let env =
+        [("TOOLYARD_SQLITE_PAGES", pages.to_str().unwrap()), ("TOOLYARD_FAILPOINT", "migrate.mid:kill:99")];
     let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let mut gateway = Gateway::start_with(&world.database, env);
     let path = |space: usize| format!("/api/smart-spaces/{}/messages", world.spaces[space]);

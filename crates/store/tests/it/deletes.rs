@@ -129,7 +129,11 @@ pub(crate) async fn large_values_and_files_go_with_the_last_that_has_them(home: 
     };
     keep(&run, "of one run").await;
     keep(&run, "of both").await;
-    keep(&two, "of both").await;
+    // Another run is a copy of one that goes.
+    let first = RunId::mint();
+    keep(&first, "of both").await;
+    tx!(home, write, [tenant, first, two], |tx| blobs::share(tx, &tenant, &first, &two).await);
+    tx!(home, write, [tenant, first], |tx| runs::delete(tx, &tenant, &first).await);
     keep(&run, "a file too").await;
     file(Some(&entity), None, "a file too").await;
     file(None, Some(&run), "made by a tool").await;

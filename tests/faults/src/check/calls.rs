@@ -20,14 +20,18 @@ pub(super) fn check(read: &Read<'_>, found: &mut Found) {
             }
         }
         for call in asked {
-            let ends: Vec<&&Value> = log.iter().filter(|e| ends_call(e) && text(e, "toolCallId") == call).collect();
+            let ends: Vec<&&Value> =
+                log.iter().filter(|e| ends_call(e) && text(e, "toolCallId") == call).collect();
             match ends.as_slice() {
                 [] if ended => found.say(Promise::LostOutcome, format!("{run}: {call} has no end")),
                 [] => {}
                 [end] => one(read, run, log, call, end, found),
-                more => found.say(Promise::SecondOutcome, format!("{run}: {call} ended {} times", more.len())),
+                more => {
+                    found.say(Promise::SecondOutcome, format!("{run}: {call} ended {} times", more.len()))
+                }
             }
-            let requested = log.iter().any(|e| kind(e) == "tool-input-available" && text(e, "toolCallId") == call);
+            let requested =
+                log.iter().any(|e| kind(e) == "tool-input-available" && text(e, "toolCallId") == call);
             if requested {
                 logged.insert(call);
             }
@@ -51,14 +55,19 @@ fn one(read: &Read<'_>, run: &str, log: &[&Value], call: &str, end: &Value, foun
     match nature {
         Nature::Outside => {
             let arrived = effects.len();
-            found.unless(arrived <= 1, Promise::DoubledEffect, || format!("{run}: {call} happened {arrived} times"));
+            found.unless(arrived <= 1, Promise::DoubledEffect, || {
+                format!("{run}: {call} happened {arrived} times")
+            });
         }
         Nature::Repeatable => {
-            found.unless(real <= 1, Promise::DoubledEffect, || format!("{run}: {call} happened {real} times"));
+            found
+                .unless(real <= 1, Promise::DoubledEffect, || format!("{run}: {call} happened {real} times"));
         }
         Nature::Client if outcome == "ok" => {
             let seen = text(&end["output"], "seen");
-            found.unless(seen == call, Promise::WrongCall, || format!("{run}: {call} ended with the result of {seen}"));
+            found.unless(seen == call, Promise::WrongCall, || {
+                format!("{run}: {call} ended with the result of {seen}")
+            });
         }
         Nature::Client | Nature::Prebuilt | Nature::Timer => {}
     }

@@ -17,13 +17,17 @@ pub(super) fn check(history: &History, read: &Read<'_>, found: &mut Found) {
                 let first = *made.entry(key).or_insert(run);
                 found.unless(first == run, Promise::LostRequest, || format!("{key} made {first} and {run}"));
                 let exists = read.logs.contains_key(run.as_str());
-                found.unless(exists, Promise::LostRequest, || format!("{key} was answered with {run}, which is not there"));
+                found.unless(exists, Promise::LostRequest, || {
+                    format!("{key} was answered with {run}, which is not there")
+                });
             }
             Record::Handed { run, call, value, status } => handed(read, run, call, value, *status, found),
             Record::Decided { run, call, allow: true, status: 200 } => {
                 let log = read.logs.get(run.as_str()).map(Vec::as_slice).unwrap_or_default();
                 let taken = log.iter().any(|e| kind(e) == "wait.answered" && text(e, "toolCallId") == call);
-                found.unless(taken, Promise::LostAnswer, || format!("{run}: the yes to {call} is not in the log"));
+                found.unless(taken, Promise::LostAnswer, || {
+                    format!("{run}: the yes to {call} is not in the log")
+                });
             }
             Record::Canceled { run, status: 200 } => {
                 let log = read.logs.get(run.as_str()).map(Vec::as_slice).unwrap_or_default();
@@ -37,7 +41,9 @@ pub(super) fn check(history: &History, read: &Read<'_>, found: &mut Found) {
                 heard.entry((reader, run)).or_default().push((*seq, name));
             }
             Record::Kept { mark, count, wanted } => {
-                found.unless(count == wanted, Promise::KeptCount, || format!("{mark} is there {count} times, not {wanted}"));
+                found.unless(count == wanted, Promise::KeptCount, || {
+                    format!("{mark} is there {count} times, not {wanted}")
+                });
             }
             Record::Stuck { run, why } => found.say(Promise::Unfinished, format!("{run}: {why}")),
             _ => {}
@@ -76,7 +82,10 @@ fn ended(run: &str, log: &[&Value], row: Option<(&str, i64, usize)>, found: &mut
         && usize::try_from(last_seq).ok() == Some(log.len())
         && open_waits == 0;
     found.unless(agrees, Promise::Tables, || {
-        format!("{run}: the row says {status} at {last_seq} with {open_waits} waits, the log {end} at {}", log.len())
+        format!(
+            "{run}: the row says {status} at {last_seq} with {open_waits} waits, the log {end} at {}",
+            log.len()
+        )
     });
 }
 
@@ -90,5 +99,7 @@ fn listened(reader: &str, run: &str, heard: &[(i64, &str)], log: &[&Value], foun
         }
     }
     let whole = heard.len() == log.len();
-    found.unless(whole, Promise::Reader, || format!("{reader} of {run} heard {} of {}", heard.len(), log.len()));
+    found.unless(whole, Promise::Reader, || {
+        format!("{reader} of {run} heard {} of {}", heard.len(), log.len())
+    });
 }

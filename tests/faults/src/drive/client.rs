@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::Yard;
 use super::nodes::SECRET;
 use super::storm::rest;
-use super::Yard;
 use crate::dice::Dice;
 
 /// How long something may take when nothing is broken any more.
@@ -32,7 +32,7 @@ impl Yard {
                 false => once.await,
             };
             match answer {
-                Some((502..=504, _)) | None => {}
+                Some((429 | 502..=504, _)) | None => {}
                 Some(answer) => return Some(answer),
             }
             if self.quiet() > PATIENCE && started.elapsed() > PATIENCE {
@@ -83,6 +83,9 @@ impl Yard {
     /// What the gateways wrote, for a failure.
     pub(crate) fn logs(&self) -> String {
         let tail = |log: String| log.lines().rev().take(60).map(str::to_owned).collect::<Vec<_>>();
-        self.nodes.iter().map(|node| tail(node.log()).into_iter().rev().collect::<Vec<_>>().join("\n")).collect()
+        self.nodes
+            .iter()
+            .map(|node| tail(node.log()).into_iter().rev().collect::<Vec<_>>().join("\n"))
+            .collect()
     }
 }

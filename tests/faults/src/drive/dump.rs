@@ -18,7 +18,8 @@ pub(super) async fn dump(yard: &Yard, cast: &Cast) {
         loop {
             let path = format!("/api/smart-spaces/{space}/runs?limit=100{before}");
             let page = yard.get(&mut dice, &path).await;
-            let runs: Vec<&str> = page["runs"].as_array().into_iter().flatten().filter_map(|r| r["id"].as_str()).collect();
+            let runs: Vec<&str> =
+                page["runs"].as_array().into_iter().flatten().filter_map(|r| r["id"].as_str()).collect();
             all.extend(runs.iter().map(|run| (*run).to_owned()));
             match page["next"].as_str() {
                 Some(next) => before = format!("&before={next}"),
@@ -29,7 +30,8 @@ pub(super) async fn dump(yard: &Yard, cast: &Cast) {
     for run in &all {
         let mut after = 0;
         loop {
-            let page = yard.get(&mut dice, &format!("/api/runs/{run}/events?limit=200&afterSeq={after}")).await;
+            let page =
+                yard.get(&mut dice, &format!("/api/runs/{run}/events?limit=200&afterSeq={after}")).await;
             let events = page["events"].as_array().cloned().unwrap_or_default();
             after = events.last().and_then(|e| e["seq"].as_i64()).unwrap_or(after);
             for data in events {

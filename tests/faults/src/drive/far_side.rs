@@ -68,7 +68,10 @@ fn attend(socket: TcpStream, book: &Mutex<Book>) -> std::io::Result<()> {
             return Ok(());
         }
         let body = format!("{{\"done\":\"{call}\"}}");
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
         socket.write_all(format!("{head}{body}").as_bytes())?;
     }
 }

@@ -1,9 +1,9 @@
 //! Real gateways, real clients and a storm by seed. What happens is written
 //! into a [`History`]; nothing here judges it.
 
-pub mod far_side;
 mod client;
 mod dump;
+pub mod far_side;
 mod nodes;
 mod postgres;
 mod readers;
@@ -104,7 +104,8 @@ async fn set_up(plan: Plan) -> Yard {
     let url = postgres.as_ref().map(|server| server.url.clone());
     let nodes = (0..count).map(|_| nodes::Node::start(&plan.gateway, url.as_deref(), &far_side.address));
     let nodes: Vec<_> = nodes.collect();
-    let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().expect("a client");
+    let http =
+        reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().expect("a client");
     let yard = Yard {
         nodes,
         postgres,

@@ -41,7 +41,9 @@ impl Node {
         let data = self.folder.path();
         let log = std::fs::OpenOptions::new().create(true).append(true).open(data.join("log.txt"));
         let mut command = Command::new(&self.program);
-        for (name, _) in std::env::vars().filter(|(n, _)| n.starts_with("TOOLYARD_") || n.ends_with("_API_KEY")) {
+        for (name, _) in
+            std::env::vars().filter(|(n, _)| n.starts_with("TOOLYARD_") || n.ends_with("_API_KEY"))
+        {
             command.env_remove(name);
         }
         command.args(["serve", "--listen", "127.0.0.1:0"]).current_dir(data);

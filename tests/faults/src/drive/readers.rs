@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 use toolyard_protocol::sse::SseSplitter;
 
+use super::Yard;
 use super::client::PATIENCE;
 use super::nodes::SECRET;
 use super::storm::rest;
-use super::Yard;
 use crate::dice::Dice;
 use crate::history::Record;
 
@@ -43,7 +43,8 @@ async fn listen(yard: &Yard, reader: &str, run: &str, last: &mut i64, dice: &mut
         }
         for event in events {
             let (Some(id), Some(name)) = (event.id, event.event) else { continue };
-            let (seq, data) = (id.parse().unwrap_or(-1), serde_json::from_str(&event.data).unwrap_or(Value::Null));
+            let (seq, data) =
+                (id.parse().unwrap_or(-1), serde_json::from_str(&event.data).unwrap_or(Value::Null));
             // A frame's own number and its id are the same; a reset would show here.
             let seq = if data["seq"].as_i64() == Some(seq) { seq } else { -1 };
             *last = seq;

@@ -145,13 +145,21 @@ fn says(scenario: Scenario, key: &str, dice: &mut Dice) -> String {
     };
     match scenario {
         Scenario::Text => if dice.chance(50) { "say all is well" } else { "slow 10" }.to_owned(),
-        Scenario::ClientTool => (0..dice.between(1, 3)).map(|_| call("screen")).collect::<Vec<_>>().join("\n"),
+        Scenario::ClientTool => {
+            (0..dice.between(1, 3)).map(|_| call("screen")).collect::<Vec<_>>().join("\n")
+        }
         Scenario::GatewayTool => call(if dice.chance(60) { "send" } else { "send_safely" }),
         Scenario::Approval => call("send_if_allowed"),
         Scenario::Timers => call("rest"),
         Scenario::Plans => "say it is time".to_owned(),
         Scenario::Prebuilt => format!("call setGoals {{\"goals\":[{{\"description\":\"{key}\"}}]}}"),
-        Scenario::Cancel => if dice.chance(50) { "slow 200".to_owned() } else { call("screen") },
+        Scenario::Cancel => {
+            if dice.chance(50) {
+                "slow 200".to_owned()
+            } else {
+                call("screen")
+            }
+        }
         Scenario::Mixed => {
             let tools = ["screen", "send", "send_safely", "send_if_allowed", "rest"];
             let calls = (0..dice.between(2, 4)).map(|_| call(tools[dice.below(tools.len())]));
@@ -161,7 +169,14 @@ fn says(scenario: Scenario, key: &str, dice: &mut Dice) -> String {
 }
 
 /// A message, which makes a run; now and then the same request twice.
-async fn said(yard: &Yard, cast: &Cast, space: &str, text: &str, key: &str, dice: &mut Dice) -> Option<String> {
+async fn said(
+    yard: &Yard,
+    cast: &Cast,
+    space: &str,
+    text: &str,
+    key: &str,
+    dice: &mut Dice,
+) -> Option<String> {
     let (path, body) =
         (format!("/api/smart-spaces/{space}/messages"), json!({"entityId": cast.ada, "content": text}));
     let mut run = None;

@@ -75,6 +75,7 @@ pub(super) fn created(run: &NewRun) -> RunCreated {
         picks: Guarded::Hidden,
         output: Guarded::Hidden,
         tainted: false,
+        replayed: None,
     }
 }
 

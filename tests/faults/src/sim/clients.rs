@@ -44,7 +44,8 @@ impl World {
         let pick = self.dice.below(self.runs.len());
         let Some(run) = self.runs.get(pick).cloned() else { return };
         let (tenant, id) = (cast::tenant(), run.clone());
-        let open = self.store.read(move |tx| Box::pin(async move { waits::open_of_run(tx, &tenant, &id).await }));
+        let open =
+            self.store.read(move |tx| Box::pin(async move { waits::open_of_run(tx, &tenant, &id).await }));
         let open = open.await.map_err(|e: StoreError| e).expect("the store reads");
         let pick = self.dice.below(open.len());
         let Some(row) = open.get(pick) else { return };
@@ -119,7 +120,9 @@ impl World {
                 }
                 let (wait, by) = (&wait.wait, cast::person());
                 let events = match &fact {
-                    Fact::Result(value) => facts::submit_result(wait, ToolOutcome::Ok(value.clone()), None, by),
+                    Fact::Result(value) => {
+                        facts::submit_result(wait, ToolOutcome::Ok(value.clone()), None, by)
+                    }
                     Fact::Yes => facts::answer(wait, Answer::Allow { edited: None }, by),
                     Fact::No => facts::answer(wait, Answer::Deny { message: None }, by),
                     Fact::Expiry => Ok(facts::expire(wait, now)),
@@ -128,7 +131,7 @@ impl World {
                 if events.is_empty() || (row.status.is_final() && !again) {
                     return Ok((409, None));
                 }
-                let left = all.iter().filter(|w| w.ended_seq.is_none()).count() - 1;
+                let left = all.iter().filter(|w| w.ended_seq.is_none()).count().saturating_sub(1);
                 let wakes = facts::wakes(&events, left) && !sleeps;
                 let wake = if wakes { Wake::Yes(owner.as_ref()) } else { Wake::No };
                 let done = log::append_fact(tx, &row, &events, wake).await?;

@@ -75,14 +75,7 @@ pub(super) struct Tools<'w> {
 
 impl Worker {
     pub(super) fn new(run: &RunId, epoch: i64, owner: Owner, claim: Option<bool>) -> Self {
-        Self {
-            run: Run::new(run.clone()),
-            seq: 0,
-            epoch,
-            owner,
-            claim,
-            in_flight: BTreeMap::new(),
-        }
+        Self { run: Run::new(run.clone()), seq: 0, epoch, owner, claim, in_flight: BTreeMap::new() }
     }
 
     /// Folds what is new, if the run is still this worker's.
@@ -183,7 +176,8 @@ impl Worker {
         let due: BTreeMap<EffectId, Effect> = self.run.due().into_iter().map(|e| (e.id(), e)).collect();
         let over: Vec<EffectId> = self.in_flight.keys().filter(|id| !due.contains_key(id)).cloned().collect();
         let over = over.iter().filter_map(|id| self.in_flight.remove(id));
-        let forgotten = over.filter(|(_, flight)| *flight == Flight::Begun).map(|(effect, _)| effect).collect();
+        let forgotten =
+            over.filter(|(_, flight)| *flight == Flight::Begun).map(|(effect, _)| effect).collect();
         for (id, effect) in due {
             self.in_flight.entry(id).or_insert((effect, Flight::Begun));
         }

@@ -151,9 +151,9 @@ impl World {
         let node = self.awake_node();
         let owner = node.map(|node| self.nodes[node].owner());
         let events: Arc<[Event]> = vec![cast::created(&new).into()].into();
-        let begun = self.store.write(move |tx| {
-            Box::pin(async move { log::begin(tx, &new, owner.as_ref(), &events).await })
-        });
+        let begun = self
+            .store
+            .write(move |tx| Box::pin(async move { log::begin(tx, &new, owner.as_ref(), &events).await }));
         let row = begun.await.map_err(|e: StoreError| e).expect("the store begins");
         if let Some(node) = node {
             self.start(node, &id, row.epoch, false);
@@ -176,7 +176,8 @@ impl World {
 
     async fn beat(&self, node: usize) {
         let owner = self.nodes[node].owner();
-        let beat = self.store.write(move |tx| Box::pin(async move { nodes::beat(tx, &owner, LEASE_MS).await }));
+        let beat =
+            self.store.write(move |tx| Box::pin(async move { nodes::beat(tx, &owner, LEASE_MS).await }));
         beat.await.map_err(|e: StoreError| e).expect("the store beats");
     }
 
@@ -203,7 +204,9 @@ impl World {
         let mut tools = self.tools();
         let news = worker.catch_up(&mut tools).await?;
         match worker.claim.take() {
-            Some(recovered) => worker.tell(Input::Claimed { recovered, why: String::new() }, &mut tools).await?,
+            Some(recovered) => {
+                worker.tell(Input::Claimed { recovered, why: String::new() }, &mut tools).await?
+            }
             None if news => worker.tell(Input::Woken, &mut tools).await?,
             None => {}
         }
@@ -220,7 +223,13 @@ impl World {
 
     fn tools(&mut self) -> Tools<'_> {
         let now = self.clock.now();
-        Tools { store: &self.store, dice: &mut self.dice, now, unfenced: self.bug == Bug::NoFencing, trouble: 0 }
+        Tools {
+            store: &self.store,
+            dice: &mut self.dice,
+            now,
+            unfenced: self.bug == Bug::NoFencing,
+            trouble: 0,
+        }
     }
 
     fn troubled(&mut self, times: usize) {
@@ -334,7 +343,11 @@ impl World {
     /// have happened or not.
     async fn crash(&mut self, node: usize) {
         let now = self.now().millis();
-        self.history.push(Record::Fault { what: format!("kill {}", self.nodes[node].name), from: now, to: now });
+        self.history.push(Record::Fault {
+            what: format!("kill {}", self.nodes[node].name),
+            from: now,
+            to: now,
+        });
         let before = self.nodes[node].owner();
         let workers = std::mem::take(&mut self.nodes[node].workers);
         for worker in workers.into_values() {
@@ -388,7 +401,9 @@ impl World {
 
     async fn log(&self, run: &RunId, from: i64, limit: u32) -> Vec<(i64, serde_json::Value)> {
         let (tenant, id) = (cast::tenant(), run.clone());
-        let read = self.store.read(move |tx| Box::pin(async move { log::read(tx, &tenant, &id, from, limit).await }));
+        let read = self
+            .store
+            .read(move |tx| Box::pin(async move { log::read(tx, &tenant, &id, from, limit).await }));
         let events = read.await.map_err(|e: StoreError| e).expect("the store reads");
         let viewer = Viewer::secret();
         let told = events.iter().filter_map(|logged| {
@@ -407,7 +422,9 @@ impl World {
             }
             let row = self.row(&run).await;
             let (tenant, id) = (cast::tenant(), run.clone());
-            let open = self.store.read(move |tx| Box::pin(async move { waits::open_of_run(tx, &tenant, &id).await }));
+            let open = self
+                .store
+                .read(move |tx| Box::pin(async move { waits::open_of_run(tx, &tenant, &id).await }));
             let open_waits = open.await.map_err(|e: StoreError| e).expect("the store reads").len();
             let (status, last_seq) = (row.status.as_str().to_owned(), row.last_seq);
             self.history.push(Record::Row { run: run.to_string(), status, last_seq, open_waits });

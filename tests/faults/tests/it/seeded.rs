@@ -133,7 +133,10 @@ fn seeded_bugs_in_a_log_are_found() {
     spoil(Promise::Order, "an outcome comes before its request", &|h| {
         let i = of_nature(h, Nature::Outside).unwrap();
         let id = call(h, i);
-        let asked = h.0.iter().position(|r| is(r, "tool-input-available") && event(r).unwrap()["toolCallId"] == id.as_str());
+        let asked = h
+            .0
+            .iter()
+            .position(|r| is(r, "tool-input-available") && event(r).unwrap()["toolCallId"] == id.as_str());
         let end = h.0.remove(i);
         h.0.insert(asked.unwrap(), end);
         renumber(h);

@@ -32,7 +32,8 @@ fn d18_every_seeded_bug_is_found() {
             Bug::NoWake => Promise::Unfinished,
         };
         let mut seeds = 1..=40;
-        let found = seeds.find(|seed| check(&play(*seed, STEPS, bug).history).iter().any(|c| c.promise == wanted));
+        let found =
+            seeds.find(|seed| check(&play(*seed, STEPS, bug).history).iter().any(|c| c.promise == wanted));
         assert!(found.is_some(), "no play finds {bug:?}");
     }
 }
