@@ -46,8 +46,12 @@ pub(crate) fn run(faults: &Faults) -> Result<String, String> {
     suite.current_dir(&root);
     let (seed, minutes) = (faults.seed.to_string(), faults.minutes.to_string());
     match (faults.list, faults.scenario.as_str()) {
-        (true, _) => drop(suite.arg("places")),
-        (false, "simulation") => drop(suite.args(["simulate", "--seed", &seed, "--minutes", &minutes])),
+        (true, _) => {
+            suite.arg("places");
+        }
+        (false, "simulation") => {
+            suite.args(["simulate", "--seed", &seed, "--minutes", &minutes]);
+        }
         (false, scenario) => {
             suite.args(["run", "--scenario", scenario, "--seed", &seed, "--minutes", &minutes]);
             suite.args(["--database", &faults.database, "--players", &faults.players.to_string()]);
