@@ -10,11 +10,13 @@ mod hidden;
 mod load;
 mod model;
 mod section;
+mod watching;
 
 pub(crate) use hidden::Hidden;
 pub(crate) use load::{ConfigError, Flags, load, mcp_servers};
 pub(crate) use model::*;
 pub(crate) use section::*;
+pub(crate) use watching::*;
 
 /// The JSON Schema of the file.
 pub(crate) fn schema() -> serde_json::Value {
