@@ -231,12 +231,16 @@ pub const MCP_DESCRIPTION_BYTES: usize = 8 << 10;
 pub const MCP_MESSAGE_BYTES: usize = 4 << 20;
 /// Bytes of an MCP server's last words that an error shows.
 pub const MCP_STDERR_BYTES: usize = 4 << 10;
+/// Keys of pages of the web app. One more ends the oldest.
+pub const PAGE_KEYS: u32 = 32;
 /// Sessions of MCP clients of the older era that a node holds open.
 pub const MCP_SERVER_SESSIONS: usize = 1024;
 /// Of these, the ones of one caller; one more ends the oldest.
 pub const MCP_SERVER_SESSIONS_EACH: usize = 32;
 /// A session that is silent for so long ends.
 pub const MCP_SERVER_SESSION_SECONDS: u64 = 3600;
+/// How often an open session is looked after: a change of the agent's tools is told then.
+pub const MCP_SERVER_LOOK_SECONDS: u64 = 2;
 /// A request of an MCP client.
 pub const MCP_SERVER_BODY_BYTES: usize = 16 << 20;
 /// After this a call of an MCP client that knows tasks becomes one.

@@ -110,28 +110,30 @@ impl Runtime {
         desk: &mut Desk,
     ) -> Result<CreatedRun, Refused> {
         let tenant = &create.by.tenant;
-        let space = spaces::get(tx, tenant, &create.space).await?;
-        let space = space.ok_or_else(|| ApiError::not_found("SmartSpace"))?;
+        if spaces::get(tx, tenant, &create.space).await?.is_none() {
+            return Err(ApiError::not_found("SmartSpace").into());
+        }
         let entity = entities::get(tx, tenant, &create.agent_entity).await?;
         let entity = entity
             .filter(|e| e.kind == EntityKind::Agent)
             .ok_or_else(|| ApiError::not_found("Agent entity"))?;
         let mut picks = None;
         for member in [Some(&create.agent_entity), create.triggered_by.as_ref()].into_iter().flatten() {
-            let Some(seat) = spaces::seat(tx, tenant, &space.id, member).await? else {
+            let Some(seat) = spaces::seat(tx, tenant, &create.space, member).await? else {
                 let text = "Entity is not a member of this SmartSpace";
                 return Err(ApiError::new(ErrorCode::Forbidden, text).into());
             };
             picks = seat.picks;
         }
-        // The space before the new run, as messages do it.
-        if !spaces::lock(tx, tenant, &space.id).await? {
-            return Err(ApiError::not_found("SmartSpace").into());
-        }
-        if let Some(live) = runs::lock_live(tx, tenant, &space.id, &create.agent_entity).await? {
+        // Runs before their space, as everybody locks.
+        if let Some(live) = runs::lock_live(tx, tenant, &create.space, &create.agent_entity).await? {
             let text = format!("This agent has a live run in this space: {}", live.id);
             return Err(ApiError::new(ErrorCode::RunBusy, text).into());
         }
+        // Held, the space takes no message that this run would not know of.
+        let held = spaces::lock(tx, tenant, &create.space).await?;
+        let space = if held { spaces::get(tx, tenant, &create.space).await? } else { None };
+        let space = space.ok_or_else(|| ApiError::not_found("SmartSpace"))?;
         let agent = self.current_agent(tx, tenant, entity.agent.as_ref()).await?;
         let agent = agent.ok_or_else(|| ApiError::not_found("Agent"))?;
         let birth = Birth {

@@ -287,7 +287,7 @@ async fn ended(
 ) -> Result<Vec<Event>, StoreError> {
     let fitted = fit(end.outcome);
     if let Some((blob, bytes)) = &fitted.blob {
-        blobs::put(tx, tenant, &blob.blob, bytes).await?;
+        blobs::put_of_run(tx, tenant, &wait.wait.run, &blob.blob, bytes).await?;
     }
     let blob = fitted.blob_ref();
     let events = facts::end_child(&wait.wait, fitted.outcome, blob, Some(end.spent));

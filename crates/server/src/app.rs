@@ -29,6 +29,8 @@ pub(crate) struct App {
     pub(crate) mcp: McpTools,
     /// The clients that talk to agents over MCP.
     pub(crate) mcp_clients: toolyard_mcp::server::Server,
+    /// Who of them hears when the tools of an agent change.
+    pub(crate) mcp_news: crate::routes::ToolNews,
     /// The address that people's browsers know the gateway by.
     pub(crate) public_url: String,
     /// What the operator says about plugins.

@@ -1,17 +1,93 @@
 //! Large values and uploaded files, by content hash.
 
-use toolyard_protocol::{EntityId, FileId, Hash, TenantId, Timestamp};
+use toolyard_protocol::{EntityId, FileId, Hash, RunId, TenantId, Timestamp};
 
 use crate::error::StoreError;
-use crate::tx::{Tx, args};
+use crate::tx::{Sql, Tx, args};
 
-/// Keeps bytes; the same content is kept once per tenant.
+/// Keeps bytes; the same content is kept once per tenant. Whoever needs them
+/// writes that down in the same transaction: a file, or [`put_of_run`].
 pub async fn put(tx: &mut Tx<'_>, tenant: &TenantId, hash: &Hash, bytes: &[u8]) -> Result<(), StoreError> {
+    let sql = Sql {
+        sqlite: "INSERT INTO blobs (tenant, hash, bytes, kept) VALUES ($1, $2, $3, 0) ON CONFLICT (tenant, hash) DO NOTHING",
+        // The update changes nothing: it holds the row against a removal at the same time.
+        postgres: "INSERT INTO blobs (tenant, hash, bytes, kept) VALUES ($1, $2, $3, 0) ON CONFLICT (tenant, hash) DO UPDATE SET kept = blobs.kept",
+    };
+    tx.exec(sql, args![tenant.as_str(), hash.as_str(), bytes]).await?;
+    Ok(())
+}
+
+/// Keeps a large value of a run for as long as the run is there.
+pub async fn put_of_run(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    hash: &Hash,
+    bytes: &[u8],
+) -> Result<(), StoreError> {
+    put(tx, tenant, hash, bytes).await?;
     tx.exec(
-        "INSERT INTO blobs (tenant, hash, bytes) VALUES ($1, $2, $3) ON CONFLICT (tenant, hash) DO NOTHING",
-        args![tenant.as_str(), hash.as_str(), bytes],
+        "INSERT INTO blob_uses (tenant, run, hash) VALUES ($1, $2, $3) ON CONFLICT (tenant, run, hash) DO NOTHING",
+        args![tenant.as_str(), run.as_str(), hash.as_str()],
     )
     .await?;
+    Ok(())
+}
+
+/// A copy of a run needs its values too, and keeps them when the first is gone.
+pub async fn share(tx: &mut Tx<'_>, tenant: &TenantId, from: &RunId, to: &RunId) -> Result<(), StoreError> {
+    tx.exec(
+        "INSERT INTO blob_uses (tenant, run, hash) SELECT $1, $2, hash FROM blob_uses WHERE tenant = $1 AND run = $3 ON CONFLICT (tenant, run, hash) DO NOTHING",
+        args![tenant.as_str(), to.as_str(), from.as_str()],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Removes the values and files of a run that nobody else has.
+pub(crate) async fn forget_run(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<(), StoreError> {
+    let named = args![tenant.as_str(), run.as_str()];
+    let values = tx.all("SELECT hash FROM blob_uses WHERE tenant = $1 AND run = $2", named, |r| r.text(0));
+    let mut hashes = values.await?;
+    let files = tx.all("SELECT hash FROM files WHERE tenant = $1 AND run = $2", named, |r| r.text(0));
+    hashes.extend(files.await?);
+    tx.exec("DELETE FROM blob_uses WHERE tenant = $1 AND run = $2", named).await?;
+    tx.exec("DELETE FROM files WHERE tenant = $1 AND run = $2", named).await?;
+    sweep(tx, tenant, hashes).await
+}
+
+/// Removes the files of an entity, and their bytes if nobody else has them.
+pub(crate) async fn forget_entity(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    entity: &EntityId,
+) -> Result<(), StoreError> {
+    let named = args![tenant.as_str(), entity.as_str()];
+    let files = tx.all("SELECT hash FROM files WHERE tenant = $1 AND entity = $2", named, |r| r.text(0));
+    let hashes = files.await?;
+    tx.exec("DELETE FROM files WHERE tenant = $1 AND entity = $2", named).await?;
+    sweep(tx, tenant, hashes).await
+}
+
+/// Removes those bytes that nothing needs any more. Held first and looked at
+/// afterwards: who keeps the same bytes meanwhile is seen. Always in one order.
+async fn sweep(tx: &mut Tx<'_>, tenant: &TenantId, mut hashes: Vec<String>) -> Result<(), StoreError> {
+    hashes.sort_unstable();
+    hashes.dedup();
+    for hash in &hashes {
+        let named = args![tenant.as_str(), hash];
+        if tx.is_postgres() {
+            let held = "SELECT hash FROM blobs WHERE tenant = $1 AND hash = $2 FOR UPDATE";
+            tx.one(held, named, |_| Ok(())).await?;
+        }
+        tx.exec(
+            "DELETE FROM blobs WHERE tenant = $1 AND hash = $2 AND kept = 0 \
+             AND NOT EXISTS (SELECT 1 FROM blob_uses u WHERE u.tenant = $1 AND u.hash = $2) \
+             AND NOT EXISTS (SELECT 1 FROM files f WHERE f.tenant = $1 AND f.hash = $2)",
+            named,
+        )
+        .await?;
+    }
     Ok(())
 }
 
@@ -33,12 +109,14 @@ pub struct FileRow {
     pub name: Option<String>,
     pub bytes: i64,
     pub entity: Option<EntityId>,
+    /// The run whose tool made it: it goes with the run.
+    pub run: Option<RunId>,
     pub created_at: Timestamp,
 }
 
 pub async fn put_file(tx: &mut Tx<'_>, tenant: &TenantId, file: &FileRow) -> Result<(), StoreError> {
     tx.exec(
-        "INSERT INTO files (tenant, id, hash, media_type, name, bytes, entity, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant, id) DO NOTHING",
+        "INSERT INTO files (tenant, id, hash, media_type, name, bytes, entity, run, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (tenant, id) DO NOTHING",
         args![
             tenant.as_str(),
             file.id.as_str(),
@@ -47,6 +125,7 @@ pub async fn put_file(tx: &mut Tx<'_>, tenant: &TenantId, file: &FileRow) -> Res
             file.name.as_deref(),
             file.bytes,
             file.entity.as_ref().map(EntityId::as_str),
+            file.run.as_ref().map(RunId::as_str),
             file.created_at
         ],
     )
@@ -56,7 +135,7 @@ pub async fn put_file(tx: &mut Tx<'_>, tenant: &TenantId, file: &FileRow) -> Res
 
 pub async fn file(tx: &mut Tx<'_>, tenant: &TenantId, id: &FileId) -> Result<Option<FileRow>, StoreError> {
     tx.one(
-        "SELECT id, hash, media_type, name, bytes, entity, created_at FROM files WHERE tenant = $1 AND id = $2",
+        "SELECT id, hash, media_type, name, bytes, entity, run, created_at FROM files WHERE tenant = $1 AND id = $2",
         args![tenant.as_str(), id.as_str()],
         |r| {
             Ok(FileRow {
@@ -66,7 +145,8 @@ pub async fn file(tx: &mut Tx<'_>, tenant: &TenantId, id: &FileId) -> Result<Opt
                 name: r.opt_text(3)?,
                 bytes: r.int(4)?,
                 entity: r.opt_parsed(5, EntityId::parse)?,
-                created_at: r.time(6)?,
+                run: r.opt_parsed(6, RunId::parse)?,
+                created_at: r.time(7)?,
             })
         },
     )

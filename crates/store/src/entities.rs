@@ -134,7 +134,7 @@ pub async fn list(
 }
 
 /// Removes an entity, its memberships, and what agents keep of it or for it:
-/// goals, memories, plans, notifications, logins. Its messages stay, without a name.
+/// goals, memories, plans, notifications, logins, files. Its messages stay, without a name.
 pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, id: &EntityId) -> Result<bool, StoreError> {
     let named = args![tenant.as_str(), id.as_str()];
     tx.exec("DELETE FROM members WHERE tenant = $1 AND entity = $2", named).await?;
@@ -145,6 +145,7 @@ pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, id: &EntityId) -> Result
     tx.exec("DELETE FROM inbox WHERE tenant = $1 AND entity = $2", named).await?;
     tx.exec("DELETE FROM mcp_records WHERE tenant = $1 AND entity = $2", named).await?;
     tx.exec("DELETE FROM mcp_logins WHERE tenant = $1 AND entity = $2", named).await?;
+    crate::blobs::forget_entity(tx, tenant, id).await?;
     tx.exec("UPDATE documents SET entity = NULL WHERE tenant = $1 AND entity = $2", named).await?;
     tx.exec("UPDATE messages SET entity = NULL WHERE tenant = $1 AND entity = $2", named).await?;
     Ok(tx.exec("DELETE FROM entities WHERE tenant = $1 AND id = $2", named).await? > 0)

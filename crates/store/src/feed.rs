@@ -32,8 +32,12 @@ use self::words::Subject;
 use crate::so_far::StepSoFar;
 use crate::tx::{CallNews, Commit, Touched};
 
-/// Batches of deltas a reader may lag behind before it must join again.
-const BACKLOG: usize = 1024;
+/// Batches of deltas a reader may lag behind before it must join again, which
+/// costs it one look at the step so far. Every run and space that is read has
+/// this much room, so a larger number is paid by each idle reader.
+const BACKLOG: usize = 256;
+/// News of calls that a listener may lag behind.
+const CALLS_BACKLOG: usize = 1024;
 
 /// The feed of this node. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -47,7 +51,7 @@ pub struct Feed {
 
 impl Default for Feed {
     fn default() -> Self {
-        let calls = broadcast::Sender::new(BACKLOG);
+        let calls = broadcast::Sender::new(CALLS_BACKLOG);
         Self { hubs: Arc::default(), calls, ears: Arc::default(), link: Arc::default() }
     }
 }

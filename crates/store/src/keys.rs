@@ -74,6 +74,28 @@ pub async fn list(tx: &mut Tx<'_>, tenant: Option<&TenantId>) -> Result<Vec<Key>
     .await
 }
 
+/// Removes all keys of a label but the newest; answers which.
+pub async fn drop_oldest(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    label: &str,
+    keep: u32,
+) -> Result<Vec<KeyId>, StoreError> {
+    let named = args![tenant.as_str(), label, i64::from(keep)];
+    let old = tx
+        .all(
+            "SELECT id FROM keys WHERE tenant = $1 AND label = $2 AND id NOT IN (SELECT id FROM keys WHERE tenant = $1 AND label = $2 ORDER BY created_at DESC, id DESC LIMIT $3) ORDER BY id",
+            named,
+            |r| r.parsed(0, KeyId::parse),
+        )
+        .await?;
+    for id in &old {
+        tx.exec("DELETE FROM keys WHERE tenant = $1 AND id = $2", args![tenant.as_str(), id.as_str()])
+            .await?;
+    }
+    Ok(old)
+}
+
 pub async fn revoke(tx: &mut Tx<'_>, tenant: &TenantId, id: &KeyId) -> Result<bool, StoreError> {
     let now = tx.now().await?;
     let changed = tx

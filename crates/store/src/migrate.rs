@@ -19,6 +19,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0009_plugins.sql"),
     include_str!("migrations/0010_push.sql"),
     include_str!("migrations/0012_plugin_switch.sql"),
+    include_str!("migrations/0014_belongings.sql"),
 ];
 
 /// The schema version of this release.

@@ -5,7 +5,21 @@ use serde_json::Value;
 use toolyard_protocol::{TenantId, Timestamp};
 
 use crate::error::StoreError;
+use crate::runs::Owner;
 use crate::tx::{Tx, args};
+
+/// In the hand of another node, which is not alive at a moment.
+macro_rules! orphaned {
+    ($now:literal, $by:literal) => {
+        concat!(
+            "(held_by <> '' AND held_by <> ",
+            $by,
+            " AND held_by NOT IN (SELECT id || '#' || incarnation FROM nodes WHERE until > ",
+            $now,
+            "))"
+        )
+    };
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parcel {
@@ -32,19 +46,30 @@ pub async fn put(
     Ok(())
 }
 
-/// Takes due parcels for a delivery attempt; each comes back at `retry_at`
-/// unless [`delivered`] is told.
-pub async fn take(tx: &mut Tx<'_>, retry_at: Timestamp, limit: u32) -> Result<Vec<Parcel>, StoreError> {
+/// Takes due parcels for a delivery attempt, and those that a node had in hand
+/// when it died. Each comes back at `retry_at` unless [`delivered`] is told.
+pub async fn take(
+    tx: &mut Tx<'_>,
+    by: &Owner,
+    retry_at: Timestamp,
+    limit: u32,
+) -> Result<Vec<Parcel>, StoreError> {
     let now = tx.now().await?;
     let sql = crate::tx::Sql {
-        sqlite: "UPDATE outbox SET attempts = attempts + 1, due_at = $1 WHERE (tenant, id) IN \
-                 (SELECT tenant, id FROM outbox WHERE due_at <= $2 ORDER BY due_at LIMIT $3) \
-                 RETURNING tenant, id, kind, payload, attempts",
-        postgres: "UPDATE outbox SET attempts = attempts + 1, due_at = $1 WHERE (tenant, id) IN \
-                   (SELECT tenant, id FROM outbox WHERE due_at <= $2 ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) \
-                   RETURNING tenant, id, kind, payload, attempts",
+        sqlite: concat!(
+            "UPDATE outbox SET attempts = attempts + 1, due_at = $1, held_by = $2 WHERE (tenant, id) IN \
+             (SELECT tenant, id FROM outbox WHERE due_at <= $3 OR ",
+            orphaned!("$3", "$2"),
+            " ORDER BY due_at LIMIT $4) RETURNING tenant, id, kind, payload, attempts"
+        ),
+        postgres: concat!(
+            "UPDATE outbox SET attempts = attempts + 1, due_at = $1, held_by = $2 WHERE (tenant, id) IN \
+             (SELECT tenant, id FROM outbox WHERE due_at <= $3 OR ",
+            orphaned!("$3", "$2"),
+            " ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED) RETURNING tenant, id, kind, payload, attempts"
+        ),
     };
-    tx.all(sql, args![retry_at, now, i64::from(limit)], |r| {
+    tx.all(sql, args![retry_at, &by.token(), now, i64::from(limit)], |r| {
         Ok(Parcel {
             tenant: r.parsed(0, TenantId::parse)?,
             id: r.text(1)?,
@@ -69,7 +94,7 @@ pub async fn put_back(
     until: Timestamp,
 ) -> Result<(), StoreError> {
     tx.exec(
-        "UPDATE outbox SET due_at = $1, attempts = attempts - 1 WHERE tenant = $2 AND id = $3",
+        "UPDATE outbox SET due_at = $1, attempts = attempts - 1, held_by = '' WHERE tenant = $2 AND id = $3",
         args![until, tenant.as_str(), id],
     )
     .await?;
@@ -83,13 +108,21 @@ pub async fn postpone(
     id: &str,
     until: Timestamp,
 ) -> Result<(), StoreError> {
-    tx.exec("UPDATE outbox SET due_at = $1 WHERE tenant = $2 AND id = $3", args![until, tenant.as_str(), id])
-        .await?;
+    tx.exec(
+        "UPDATE outbox SET due_at = $1, held_by = '' WHERE tenant = $2 AND id = $3",
+        args![until, tenant.as_str(), id],
+    )
+    .await?;
     Ok(())
 }
 
-/// When the next parcel is due, of all tenants.
-pub async fn next_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
+/// When the next parcel is due, of all tenants: now, if a node died with one in hand.
+pub async fn next_due(tx: &mut Tx<'_>, by: &Owner) -> Result<Option<Timestamp>, StoreError> {
+    let now = tx.now().await?;
+    let left = concat!("SELECT 1 FROM outbox WHERE ", orphaned!("$2", "$1"), " LIMIT 1");
+    if tx.one(left, args![&by.token(), now], |_| Ok(())).await?.is_some() {
+        return Ok(Some(now));
+    }
     let due = tx.one("SELECT MIN(due_at) FROM outbox", &[], |r| r.opt_time(0)).await?;
     Ok(due.flatten())
 }

@@ -322,5 +322,6 @@ async fn delete_one(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<b
     tx.exec("DELETE FROM waits WHERE tenant = $1 AND run = $2", args![t, id]).await?;
     tx.exec("DELETE FROM messages WHERE tenant = $1 AND run = $2", args![t, id]).await?;
     crate::push_configs::delete_all(tx, tenant, run).await?;
+    crate::blobs::forget_run(tx, tenant, run).await?;
     Ok(tx.exec("DELETE FROM runs WHERE tenant = $1 AND id = $2", args![t, id]).await? > 0)
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::Role;
-use toolyard_protocol::{AgentName, BranchId, EntityId, SpaceId, TenantId, Timestamp};
+use toolyard_protocol::{AgentName, BranchId, EntityId, RunId, SpaceId, TenantId, Timestamp};
 
 use crate::error::StoreError;
 use crate::tx::{Row, Tx, args};
@@ -307,6 +307,12 @@ pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Resu
         named,
     )
     .await?;
+    let runs = tx.all("SELECT id FROM runs WHERE tenant = $1 AND space = $2 ORDER BY id", named, |r| {
+        r.parsed(0, RunId::parse)
+    });
+    for run in runs.await? {
+        crate::blobs::forget_run(tx, tenant, &run).await?;
+    }
     tx.exec("DELETE FROM runs WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM space_log WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM messages WHERE tenant = $1 AND space = $2", named).await?;

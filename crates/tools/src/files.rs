@@ -21,6 +21,7 @@ pub(crate) async fn keep(
     let name = Hash::of(format!("{}/{n}", context.call).as_bytes()).to_string();
     let id = FileId::parse(&format!("file_{}", &name[..26])).map_err(|_| lost())?;
     let (tenant, entity, kept) = (context.tenant.clone(), context.trigger.clone(), id.clone());
+    let run = context.run.clone();
     let write = store.write::<_, StoreError, _>(move |tx| {
         Box::pin(async move {
             let file = FileRow {
@@ -30,6 +31,7 @@ pub(crate) async fn keep(
                 name: None,
                 bytes: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
                 entity,
+                run: Some(run),
                 created_at: tx.now().await?,
             };
             blobs::put(tx, &tenant, &file.hash, &bytes).await?;

@@ -23,10 +23,22 @@ impl Fault {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     ListTools,
+    /// A list that an agent has nothing for: some clients ask whatever a server
+    /// says that it has.
+    ListNothing {
+        of: &'static str,
+    },
     Call(ToolUse),
-    GetTask { run: RunId },
-    UpdateTask { run: RunId, replies: Map<String, Value> },
-    CancelTask { run: RunId },
+    GetTask {
+        run: RunId,
+    },
+    UpdateTask {
+        run: RunId,
+        replies: Map<String, Value>,
+    },
+    CancelTask {
+        run: RunId,
+    },
 }
 
 /// One `tools/call`, the first time or with answers.
@@ -47,6 +59,9 @@ pub fn command(method: &str, params: &Value) -> Result<Command, Fault> {
             None => Ok(Command::ListTools),
             Some(_) => Err(Fault::params("cursor: there is one page")),
         },
+        "prompts/list" => Ok(Command::ListNothing { of: "prompts" }),
+        "resources/list" => Ok(Command::ListNothing { of: "resources" }),
+        "resources/templates/list" => Ok(Command::ListNothing { of: "resourceTemplates" }),
         "tools/call" => Ok(Command::Call(tool_use(params)?)),
         "tasks/get" => Ok(Command::GetTask { run: task(params)? }),
         "tasks/update" => {

@@ -16,7 +16,7 @@ pub use command::{Asking, Command, Fault, ToolUse, command};
 pub use following::{End, Following, Line, Opening, Standing, Until};
 pub use pause::{Able, Given, Open};
 pub use result::{call_result, input_required, task, task_created, tool_error};
-pub use tools::{LISTED, ask_tool, ask_tool_name, capabilities, instructions, own_tool, tool_list};
+pub use tools::{LISTED, ask_tool, ask_tool_name, capabilities, instructions, nothing, own_tool, tool_list};
 
 /// Where a run's metadata says that an MCP client started it, and by which tool.
 pub const STARTED_BY: &str = "mcpClient";

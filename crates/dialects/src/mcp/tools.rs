@@ -86,10 +86,15 @@ pub fn tool_list(tools: Vec<Value>) -> Value {
     json!({ "tools": tools, "ttlMs": LISTED, "cacheScope": "private" })
 }
 
+/// A list of what an agent does not have.
+pub fn nothing(of: &str) -> Value {
+    json!({ of: [], "ttlMs": LISTED, "cacheScope": "private" })
+}
+
 /// What the server can do, as it says when a client comes.
 pub fn capabilities() -> Value {
     json!({
-        "tools": {},
+        "tools": { "listChanged": true },
         "extensions": { "io.modelcontextprotocol/tasks": {} },
     })
 }

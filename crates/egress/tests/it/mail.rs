@@ -99,3 +99,22 @@ async fn a_refusal_says_whether_another_try_may_help() {
     let error = silent.send(letter("ada@example.org"), TOTAL).await.unwrap_err();
     assert!(!error.is_final(), "{error:?}");
 }
+
+#[tokio::test]
+async fn a_server_without_starttls_gets_nothing_in_clear() {
+    let (port, mut tasks) = server(None).await;
+    let secret = secrecy::SecretString::from("canary-password");
+    let careful = Mailer::new(&MailServer {
+        host: "127.0.0.1".to_owned(),
+        port: Some(port),
+        tls: MailTls::StartTls,
+        user: Some(("yard".to_owned(), secret)),
+        from: "yard@example.com".to_owned(),
+    })
+    .unwrap();
+    let error = careful.send(letter("ada@example.org"), TOTAL).await.unwrap_err();
+    assert!(matches!(error, MailError::Unreachable(_)), "{error:?}");
+    drop(careful);
+    let heard = tasks.join_next().await.unwrap().unwrap();
+    assert!(!heard.contains("MAIL FROM") && !heard.contains("AUTH"), "{heard}");
+}

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use secrecy::SecretString;
+use tokio::io::AsyncWriteExt;
 use toolyard_egress::{Door, EgressError, Header, Letter, Only, Opened, Patience, Verb, Whole};
 
 use crate::server::{Server, ok, redirect};
@@ -122,6 +123,37 @@ async fn x10_the_whole_answer_has_one_deadline_over_all_hops() {
     let target = door.target(&big.url("/")).unwrap();
     let error = door.ask(Letter { target: &target, ..letter }, Duration::from_secs(10)).await.unwrap_err();
     assert_eq!(error.to_string(), "the answer is larger than 4 bytes");
+}
+
+/// A piece now and then is no silence: only the whole time ends it.
+#[tokio::test]
+async fn x10_an_answer_that_dribbles_ends_at_its_deadline() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/keys", listener.local_addr().unwrap());
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut written = socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n").await;
+        while written.is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            written = socket.write_all(b"{").await;
+        }
+    });
+    let door = Door::operator().unwrap();
+    let target = door.target(&url).unwrap();
+    let letter = Letter {
+        verb: Verb::Get,
+        target: &target,
+        headers: &[],
+        accept: "*/*",
+        body: None,
+        patience: PATIENCE,
+    };
+    let total = Duration::from_millis(200);
+    let error = door.ask(letter, total).await.unwrap_err();
+    assert!(matches!(error, EgressError::Timeout { after } if after == total), "{error:?}");
+    // Nobody goes on reading: the writer hears that the line is cut.
+    tokio::time::timeout(Duration::from_secs(30), tasks.join_next()).await.unwrap();
 }
 
 #[tokio::test]

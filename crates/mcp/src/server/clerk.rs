@@ -4,6 +4,7 @@
 #![expect(deprecated, reason = "what older clients ask is still answered")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestParams,
@@ -23,6 +24,9 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::desk::{Change, Desk, Fault};
 use super::visit::Visit;
+
+/// How soon it is seen that a session has ended.
+const GONE: Duration = Duration::from_secs(5);
 
 type Answered<T> = Result<T, ErrorData>;
 type Context = RequestContext<RoleServer>;
@@ -192,8 +196,22 @@ impl ServerHandler for Clerk {
         // tidy: spawn — it ends with the session, whose peer is closed then
         #[expect(clippy::disallowed_methods, reason = "rmcp holds the session's life, not our tasks")]
         tokio::spawn(async move {
-            while let Ok(change) = changes.recv().await {
-                if announce(&context.peer, change).await.is_err() {
+            loop {
+                let change = tokio::select! {
+                    change = changes.recv() => change,
+                    () = tokio::time::sleep(GONE) => {
+                        if context.peer.is_transport_closed() {
+                            return;
+                        }
+                        continue;
+                    }
+                };
+                let told = match change {
+                    Ok(change) => announce(&context.peer, change).await.is_ok(),
+                    Err(RecvError::Lagged(_)) => true,
+                    Err(RecvError::Closed) => false,
+                };
+                if !told {
                     return;
                 }
             }

@@ -37,7 +37,8 @@ return async (hook, payload, first, ...given) => {
         if (payload.back === true) out.back = payload.value;
     }
     if (emitted.length > 0) out.emitted = emitted;
-    const now = write(Object.fromEntries(state));
+    // Most plugins remember nothing.
+    const now = state.size === 0 ? '{}' : write(Object.fromEntries(state));
     if (now !== known) {
         known = now;
         out.state = Object.fromEntries(state);

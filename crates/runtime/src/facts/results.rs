@@ -141,7 +141,7 @@ async fn take(
         let (outcome, blob) = (fitted.outcome.clone(), fitted.blob_ref());
         events.extend(facts::submit_result(&wait.wait, outcome, blob, caller.actor.clone())?);
         if let Some((blob, bytes)) = &fitted.blob {
-            blobs::put(tx, &row.tenant, &blob.blob, bytes).await?;
+            blobs::put_of_run(tx, &row.tenant, &row.id, &blob.blob, bytes).await?;
         }
         open -= 1;
         taken.push(Submitted::Accepted);

@@ -1,8 +1,8 @@
 //! Delivers what commits left in the outbox: at least once, with the parcel's
 //! id as key, from any node.
 //!
-//! A parcel that is taken comes back by itself after a while, so a node that
-//! dies with it in hand loses nothing. What is delivered is removed; what is
+//! A parcel that is taken comes back by itself after a while, and as soon as
+//! the node is dead that has it in hand: nothing is lost with a node. What is delivered is removed; what is
 //! refused again and again is given up, and the audit says so.
 
 pub(crate) mod announce;
@@ -159,10 +159,11 @@ impl<'a> Hands<'a> {
             return Ok(tick);
         }
         // A look costs nothing; taking is a commit.
-        let due = runtime.store.read::<_, StoreError, _>(|tx| {
+        let by = runtime.owner.clone();
+        let due = runtime.store.read::<_, StoreError, _>(move |tx| {
             Box::pin(async move {
                 let now = tx.now().await?;
-                Ok(outbox::next_due(tx).await?.map(|due| (due <= now, due.since(now))))
+                Ok(outbox::next_due(tx, &by).await?.map(|due| (due <= now, due.since(now))))
             })
         });
         match due.await? {
@@ -170,12 +171,12 @@ impl<'a> Hands<'a> {
             Some((false, ms)) => return Ok(tick.min(Duration::from_millis(ms.max(5)))),
             Some((true, _)) => {}
         }
-        let busy = self.busy.clone();
+        let (busy, by) = (self.busy.clone(), runtime.owner.clone());
         let taken = runtime.store.write::<_, StoreError, _>(move |tx| {
             Box::pin(async move {
                 let now = tx.now().await?;
                 let most = u32::try_from(free).unwrap_or(u32::MAX);
-                let parcels = outbox::take(tx, now.plus_millis(HOLD_MS), most).await?;
+                let parcels = outbox::take(tx, &by, now.plus_millis(HOLD_MS), most).await?;
                 let (ours, later) = share(parcels, busy);
                 for parcel in later {
                     outbox::put_back(tx, &parcel.tenant, &parcel.id, now.plus_millis(LATER_MS)).await?;

@@ -19,7 +19,7 @@ use toolyard_protocol::{
 use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::runs::{self, NewRun, RunRow};
 use toolyard_store::spaces::{self, Space};
-use toolyard_store::{StoreError, Tx, branches, failpoint, log};
+use toolyard_store::{StoreError, Tx, blobs, branches, failpoint, log};
 
 use self::copy::{Copied, copy};
 use crate::agents::{Found, LoadedAgent};
@@ -81,15 +81,15 @@ impl Runtime {
             let text = "This run was sent by another one. Replay that one";
             return Err(ApiError::new(ErrorCode::BadRequest, text).into());
         };
-        // The space before the new run, as messages do it.
+        // Runs before their space, as everybody locks.
+        if let Some(live) = runs::lock_live(tx, tenant, space, agent_entity).await? {
+            let text = format!("This agent has a live run in this space: {}", live.id);
+            return Err(ApiError::new(ErrorCode::RunBusy, text).into());
+        }
         if !spaces::lock(tx, tenant, space).await? {
             return Err(ApiError::not_found("SmartSpace").into());
         }
         let space = spaces::get(tx, tenant, space).await?.ok_or_else(|| ApiError::not_found("SmartSpace"))?;
-        if let Some(live) = runs::lock_live(tx, tenant, &space.id, agent_entity).await? {
-            let text = format!("This agent has a live run in this space: {}", live.id);
-            return Err(ApiError::new(ErrorCode::RunBusy, text).into());
-        }
         if spaces::seat(tx, tenant, &space.id, agent_entity).await?.is_none() {
             let text = "Entity is not a member of this SmartSpace";
             return Err(ApiError::new(ErrorCode::Forbidden, text).into());
@@ -140,6 +140,7 @@ impl Runtime {
             on_message: agent.config.loop_.on_message,
         };
         let started = self.bear(tx, &new, created.clone(), copied.events.clone(), desk).await?;
+        blobs::share(tx, tenant, &old.id, &run).await?;
         say_again(tx, tenant, &space, &created, &copied).await?;
         Ok(CreatedRun { run, started })
     }

@@ -197,7 +197,7 @@ impl Scribe {
             spaces::taint(tx, &self.tenant, space).await?;
         }
         for (blob, bytes) in &draft.blobs {
-            blobs::put(tx, &self.tenant, &blob.blob, bytes).await?;
+            blobs::put_of_run(tx, &self.tenant, &self.id, &blob.blob, bytes).await?;
         }
         let of = Of {
             tenant: &self.tenant,

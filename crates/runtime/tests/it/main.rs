@@ -9,6 +9,7 @@ mod client_tools;
 mod endings;
 mod hooks;
 mod live;
+mod locks;
 mod memory;
 mod messages;
 mod models;

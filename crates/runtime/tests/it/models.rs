@@ -359,6 +359,7 @@ async fn an_uploaded_picture_reaches_the_model() {
                 name: None,
                 bytes: i64::try_from(bytes.len()).unwrap(),
                 entity: None,
+                run: None,
                 created_at: tx.now().await?,
             };
             blobs::put_file(tx, &tenant, &row).await

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use secrecy::SecretString;
 use serde_json::json;
 use toolyard_egress::{Door, Opened};
-use toolyard_protocol::WebhookId;
 use toolyard_protocol::run::RunStatus;
+use toolyard_protocol::{NodeId, WebhookId};
 use toolyard_runtime::{Delivery, Purpose, Retry, Sealer};
+use toolyard_store::runs::Owner;
 use toolyard_store::webhooks::{self, Wanted, Webhook};
 use toolyard_store::{StoreError, audit, outbox};
 
@@ -29,12 +30,13 @@ async fn given_up(yard: &Yard, count: usize) -> Vec<(String, String)> {
     let started = Instant::now();
     loop {
         let tenant = yard.tenant.clone();
+        let nobody = Owner { node: NodeId::parse("nobody").unwrap(), incarnation: String::new() };
         let (left, lines) = yard
             .rt
             .store()
             .read::<_, StoreError, _>(move |tx| {
                 Box::pin(async move {
-                    Ok((outbox::next_due(tx).await?, audit::list(tx, &tenant, None, 10).await?))
+                    Ok((outbox::next_due(tx, &nobody).await?, audit::list(tx, &tenant, None, 10).await?))
                 })
             })
             .await

@@ -159,6 +159,14 @@ impl Yard {
         Self::built(folder, store, config, registry, settings()).await
     }
 
+    /// The demo model, on PostgreSQL.
+    pub(crate) async fn on_postgres(tools: Value) -> Self {
+        let url = toolyard_store::DatabaseUrl::new(postgres::database());
+        let store = Arc::new(Store::open(&toolyard_store::Settings::Postgres { url }).await.unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        Self::built(folder, store, config(tools, json!({})), Registry::bare(providers()), settings()).await
+    }
+
     async fn started(config: Value, registry: Registry, settings: Settings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path()).await;

@@ -60,6 +60,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
                 name,
                 bytes: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
                 entity,
+                run: None,
                 created_at: now,
             };
             blobs::put(tx, &tenant, &file.hash, &bytes).await?;

@@ -10,7 +10,8 @@ use toolyard_store::{StoreError, audit};
 
 use super::answer::Change;
 use super::call::{Call, Made};
-use super::{answer, own, page};
+use super::page::{self, Page};
+use super::{answer, own};
 use crate::http::Refusal;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -120,17 +121,18 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
 }
 
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
-    let limit = page::limit(&call.query)?;
-    let before = page::typed(&call.query, "before", GoalId::parse)?;
+    let page = Page::asked(&call, GoalId::parse)?;
     let entity = own::listed(&call, page::typed(&call.query, "entityId", EntityId::parse)?)?;
-    let tenant = call.tenant().clone();
-    let rows: Vec<Goal> = call
-        .store()
-        .read::<_, StoreError, _>(move |tx| {
-            Box::pin(async move { goals::list(tx, &tenant, entity.as_ref(), before.as_ref(), limit).await })
-        })
-        .await?;
-    let next = page::next(&rows, limit, |goal| goal.id.to_string());
+    let listed = page.rows(
+        &call,
+        move |tx, tenant, page: Page<GoalId>| {
+            Box::pin(async move {
+                goals::list(tx, &tenant, entity.as_ref(), page.before.as_ref(), page.limit).await
+            })
+        },
+        |goal: &Goal| &goal.id,
+    );
+    let (rows, next) = listed.await?;
     answer::json(200, &GoalList { goals: rows.into_iter().map(view).collect(), next })
 }
 

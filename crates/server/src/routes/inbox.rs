@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_protocol::{AgentName, EntityId, NoticeId, RunId, SpaceId, Timestamp, limits};
-use toolyard_store::StoreError;
 use toolyard_store::inbox::{self, Notice};
 
 use super::call::{Call, Made};
-use super::{answer, own, page};
+use super::page::{self, Page};
+use super::{answer, own};
 use crate::http::Refusal;
 
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
@@ -125,20 +125,19 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
 }
 
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
-    let limit = page::limit(&call.query)?;
-    let before = page::typed(&call.query, "before", NoticeId::parse)?;
+    let page = Page::asked(&call, NoticeId::parse)?;
     let unread = page::typed(&call.query, "unread", str::parse::<bool>)?.unwrap_or(false);
     let entity = own::listed(&call, page::typed(&call.query, "entityId", EntityId::parse)?)?;
-    let tenant = call.tenant().clone();
-    let rows: Vec<Notice> = call
-        .store()
-        .read::<_, StoreError, _>(move |tx| {
+    let listed = page.rows(
+        &call,
+        move |tx, tenant, page: Page<NoticeId>| {
             Box::pin(async move {
-                inbox::list(tx, &tenant, entity.as_ref(), unread, before.as_ref(), limit).await
+                inbox::list(tx, &tenant, entity.as_ref(), unread, page.before.as_ref(), page.limit).await
             })
-        })
-        .await?;
-    let next = page::next(&rows, limit, |notice| notice.id.to_string());
+        },
+        |notice: &Notice| &notice.id,
+    );
+    let (rows, next) = listed.await?;
     answer::json(200, &NoticeList { notifications: rows.into_iter().map(view).collect(), next })
 }
 

@@ -82,6 +82,10 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
     }
     let new: NewKey = call.json()?;
     let label = answer::label("label", new.label)?.unwrap_or_default();
+    if label == super::session::LABEL {
+        let text = format!("label: {label:?} is for keys of pages, which end by themselves");
+        return Err(Refusal::bad_request(text));
+    }
     let tenant = tenant(&call, new.tenant)?;
     let key = new_key(new.kind).map_err(|why| Refusal::new(ErrorCode::Internal, why))?;
     let (hash, actor, kind) = (Hash::of(key.as_bytes()), call.actor(), new.kind);

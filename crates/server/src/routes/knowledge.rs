@@ -9,10 +9,11 @@ use toolyard_protocol::{
 };
 use toolyard_runtime::Form;
 use toolyard_store::knowledge::{self, Document, DocumentStatus};
-use toolyard_store::{StoreError, Tx, audit, spaces};
+use toolyard_store::{Tx, audit, spaces};
 
 use super::call::{Call, Made};
-use super::{answer, extract, own, page};
+use super::page::{self, Page};
+use super::{answer, extract, own};
 use crate::http::Refusal;
 
 /// A document as JSON. Any other media type is the document itself, with
@@ -178,21 +179,28 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
 }
 
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
-    let limit = page::limit(&call.query)?;
-    let before = page::typed(&call.query, "before", DocumentId::parse)?;
+    let page = Page::asked(&call, DocumentId::parse)?;
     let space = page::typed(&call.query, "smartSpaceId", SpaceId::parse)?;
     // Users see what is in their spaces.
     let member = own::listed(&call, None)?;
-    let tenant = call.tenant().clone();
-    let rows: Vec<Document> = call
-        .store()
-        .read::<_, StoreError, _>(move |tx| {
+    let listed = page.rows(
+        &call,
+        move |tx, tenant, page: Page<DocumentId>| {
             Box::pin(async move {
-                knowledge::list(tx, &tenant, space.as_ref(), member.as_ref(), before.as_ref(), limit).await
+                knowledge::list(
+                    tx,
+                    &tenant,
+                    space.as_ref(),
+                    member.as_ref(),
+                    page.before.as_ref(),
+                    page.limit,
+                )
+                .await
             })
-        })
-        .await?;
-    let next = page::next(&rows, limit, |document| document.id.to_string());
+        },
+        |document: &Document| &document.id,
+    );
+    let (rows, next) = listed.await?;
     answer::json(200, &DocumentList { documents: rows.into_iter().map(view).collect(), next })
 }
 

@@ -10,7 +10,8 @@ use toolyard_store::memories::{self, Asking, Memory, MemoryScope};
 use toolyard_store::{StoreError, audit};
 
 use super::call::{Call, Made};
-use super::{answer, own, page};
+use super::page::{self, Page};
+use super::{answer, own};
 use crate::http::Refusal;
 
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
@@ -147,22 +148,22 @@ fn taken() -> Refusal {
 }
 
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
-    let limit = page::limit(&call.query)?;
-    let before = page::typed(&call.query, "before", MemoryId::parse)?;
+    let page = Page::asked(&call, MemoryId::parse)?;
     let agent = page::typed(&call.query, "agentEntityId", EntityId::parse)?;
     let topic = call.query.get("topic").cloned();
     let writer = own::listed(&call, page::typed(&call.query, "entityId", EntityId::parse)?)?;
-    let tenant = call.tenant().clone();
-    let rows: Vec<Memory> = call
-        .store()
-        .read::<_, StoreError, _>(move |tx| {
+    let listed = page.rows(
+        &call,
+        move |tx, tenant, page: Page<MemoryId>| {
             Box::pin(async move {
                 let (writer, agent) = (writer.as_ref(), agent.as_ref());
-                memories::list(tx, &tenant, writer, agent, topic.as_deref(), before.as_ref(), limit).await
+                memories::list(tx, &tenant, writer, agent, topic.as_deref(), page.before.as_ref(), page.limit)
+                    .await
             })
-        })
-        .await?;
-    let next = page::next(&rows, limit, |memory| memory.id.to_string());
+        },
+        |memory: &Memory| &memory.id,
+    );
+    let (rows, next) = listed.await?;
     answer::json(200, &MemoryList { memories: rows.into_iter().map(view).collect(), next })
 }
 

@@ -51,3 +51,4 @@ mod waits;
 mod webhooks;
 
 pub(crate) use dispatch::{run_viewer, viewer};
+pub(crate) use mcp_agent::ToolNews;

@@ -1,9 +1,13 @@
 //! Pages of lists: `limit`, and a cursor that continues.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
-use toolyard_protocol::{ApiError, ErrorCode, limits};
+use futures::future::BoxFuture;
+use toolyard_protocol::{ApiError, ErrorCode, TenantId, limits};
+use toolyard_store::{StoreError, Tx};
 
+use super::call::Call;
 use crate::http::Refusal;
 
 /// What the query of a list says.
@@ -42,4 +46,36 @@ pub(super) fn position(query: &HashMap<String, String>, name: &str) -> Result<Op
 /// The cursor of the next page, if this one is full.
 pub(super) fn next<T>(rows: &[T], limit: u32, id: impl Fn(&T) -> String) -> Option<String> {
     (rows.len() >= limit as usize).then(|| rows.last().map(id)).flatten()
+}
+
+/// One page of a list by ids, the newest first.
+pub(super) struct Page<I> {
+    pub(super) before: Option<I>,
+    pub(super) limit: u32,
+}
+
+impl<I: Display + Send + 'static> Page<I> {
+    /// What the query asks for.
+    pub(super) fn asked<E>(call: &Call, parse: impl FnOnce(&str) -> Result<I, E>) -> Result<Self, Refusal> {
+        Ok(Self { limit: limit(&call.query)?, before: typed(&call.query, "before", parse)? })
+    }
+
+    /// Its rows, and where the next page begins.
+    pub(super) async fn rows<R, F>(
+        self,
+        call: &Call,
+        list: F,
+        id: impl Fn(&R) -> &I,
+    ) -> Result<(Vec<R>, Option<String>), Refusal>
+    where
+        R: Send + 'static,
+        F: for<'t, 'c> FnOnce(&'t mut Tx<'c>, TenantId, Self) -> BoxFuture<'t, Result<Vec<R>, StoreError>>
+            + Send
+            + 'static,
+    {
+        let (limit, tenant) = (self.limit, call.tenant().clone());
+        let rows = call.store().read::<_, StoreError, _>(move |tx| list(tx, tenant, self)).await?;
+        let next = next(&rows, limit, |row| id(row).to_string());
+        Ok((rows, next))
+    }
 }

@@ -10,7 +10,8 @@ use toolyard_store::plans::{self, Plan, PlanStatus};
 use toolyard_store::{StoreError, Tx, audit};
 
 use super::call::{Call, Made};
-use super::{answer, own, page};
+use super::page::{self, Page};
+use super::{answer, own};
 use crate::http::Refusal;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -188,20 +189,19 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
 }
 
 pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
-    let limit = page::limit(&call.query)?;
-    let before = page::typed(&call.query, "before", PlanId::parse)?;
+    let page = Page::asked(&call, PlanId::parse)?;
     let status = page::typed(&call.query, "status", |t| PlanStatus::parse(t).ok_or(()))?;
     let creator = own::listed(&call, page::typed(&call.query, "entityId", EntityId::parse)?)?;
-    let tenant = call.tenant().clone();
-    let rows: Vec<Plan> = call
-        .store()
-        .read::<_, StoreError, _>(move |tx| {
+    let listed = page.rows(
+        &call,
+        move |tx, tenant, page: Page<PlanId>| {
             Box::pin(async move {
-                plans::list(tx, &tenant, creator.as_ref(), status, before.as_ref(), limit).await
+                plans::list(tx, &tenant, creator.as_ref(), status, page.before.as_ref(), page.limit).await
             })
-        })
-        .await?;
-    let next = page::next(&rows, limit, |plan| plan.id.to_string());
+        },
+        |plan: &Plan| &plan.id,
+    );
+    let (rows, next) = listed.await?;
     answer::json(200, &PlanList { plans: rows.into_iter().map(view).collect(), next })
 }
 

@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolyard_protocol::{ErrorCode, Hash, KeyKind, TenantId};
+use toolyard_protocol::{ErrorCode, Hash, KeyKind, TenantId, limits};
 use toolyard_store::keys::{self, Key};
 use toolyard_store::{StoreError, audit};
 
@@ -19,7 +19,7 @@ use crate::config::{AuthMode, Mode};
 use crate::http::{Refusal, body};
 
 /// Keys of pages, in lists of keys.
-const LABEL: &str = "web app";
+pub(super) const LABEL: &str = "web app";
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -31,7 +31,8 @@ pub(super) struct NewSession {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Session {
-    /// A secret key of the operator's tenant. It can be revoked like any other.
+    /// A secret key of the operator's tenant. It can be revoked like any other,
+    /// and ends when 32 newer pages have come.
     key: String,
     /// Whom a chat talks to if it names nobody.
     default_agent: String,
@@ -61,7 +62,12 @@ pub(super) async fn create(app: Arc<App>, headers: HeaderMap, sent: Bytes) -> Re
         .write::<_, StoreError, _>(move |tx| {
             Box::pin(async move {
                 let made: Key = keys::insert(tx, &tenant, KeyKind::Secret, &hash, LABEL).await?;
-                audit::write(tx, &tenant, "web app", "key.create", made.id.as_str(), None).await
+                audit::write(tx, &tenant, LABEL, "key.create", made.id.as_str(), None).await?;
+                // A page whose key is gone asks for another one.
+                for old in keys::drop_oldest(tx, &tenant, LABEL, limits::PAGE_KEYS).await? {
+                    audit::write(tx, &tenant, LABEL, "key.expire", old.as_str(), None).await?;
+                }
+                Ok(())
             })
         })
         .await?;

@@ -156,6 +156,7 @@ async fn assemble(
         guarded,
         mcp,
         // Host and Origin are the edge's to check, for all routes alike.
+        mcp_news: crate::routes::ToolNews::default(),
         mcp_clients: toolyard_mcp::server::Server::new(
             toolyard_mcp::server::Sites::Checked,
             shutdown.clone(),

@@ -58,7 +58,8 @@ impl FarSide {
         self.asked.lock().unwrap().clone()
     }
 
-    /// The statuses of the next answers; then 200 again.
+    /// The statuses of the next answers; then 200 again. 0 is no answer at all,
+    /// on a connection that stays open.
     pub(crate) fn will_answer(&self, statuses: &[u16]) {
         *self.statuses.lock().unwrap() = statuses.to_vec();
     }
@@ -82,6 +83,10 @@ async fn serve(mut socket: TcpStream, kept: &Mutex<Vec<Asked>>, statuses: &Mutex
     let auth = asked.header("authorization").unwrap_or_default().to_owned();
     let answer = json!({"line": asked.line, "state": "sent", "youSent": auth}).to_string();
     kept.lock().unwrap().push(asked);
+    if status == 0 {
+        std::mem::forget(socket);
+        return;
+    }
     let head = format!(
         "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nset-cookie: sid=canary-cookie\r\nx-echo: {auth}\r\nconnection: close\r\ncontent-length: {}",
         answer.len()

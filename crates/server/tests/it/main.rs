@@ -12,6 +12,7 @@ mod chat_clients;
 mod chat_socket;
 mod citations;
 mod cli;
+mod cluster;
 mod compute;
 #[path = "../kill/database.rs"]
 #[allow(dead_code, reason = "shared with the kill tests, which use all of it")]
@@ -35,12 +36,14 @@ mod issuer;
 mod jwks;
 mod kept;
 mod keys;
+mod letters;
 mod life;
 mod live;
 mod logins;
 mod matrix;
 mod mcp;
 mod mcp_agent;
+mod mcp_news;
 mod models;
 mod nodes;
 mod obedient;
@@ -53,6 +56,9 @@ mod plugins;
 mod poison;
 mod progress;
 mod readme;
+#[path = "../../../store/tests/it/redis_server.rs"]
+#[allow(dead_code, reason = "shared with the store's tests, which use all of it")]
+mod redis_server;
 mod replay;
 mod rest;
 mod rows;

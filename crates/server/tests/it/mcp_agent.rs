@@ -110,18 +110,18 @@ async fn the_client_for_python_tells_its_story() {
 }
 
 /// A client of the newer era, one request at a time.
-struct Modern<'g> {
+pub(crate) struct Modern<'g> {
     gateway: &'g Gateway,
     user: Option<&'static str>,
     capabilities: Value,
 }
 
 impl<'g> Modern<'g> {
-    fn new(gateway: &'g Gateway, capabilities: Value) -> Self {
+    pub(crate) fn new(gateway: &'g Gateway, capabilities: Value) -> Self {
         Self { gateway, user: None, capabilities }
     }
 
-    fn request(&self, method: &str, mut params: Value) -> RequestBuilder {
+    pub(crate) fn request(&self, method: &str, mut params: Value) -> RequestBuilder {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
@@ -154,7 +154,7 @@ impl<'g> Modern<'g> {
         read.rfind(|message| message["id"] == 1).unwrap_or_else(|| panic!("{text}"))
     }
 
-    async fn result(&self, method: &str, params: Value) -> Value {
+    pub(crate) async fn result(&self, method: &str, params: Value) -> Value {
         let answer = self.answer(method, params).await;
         assert!(answer.get("error").is_none(), "{answer}");
         answer["result"].clone()
@@ -293,7 +293,7 @@ async fn x7_the_model_behind_direct_calls_is_not_for_requests() {
     assert_eq!(gateway.get("/api/runs").await["runs"], json!([]));
 }
 
-fn initialize() -> Value {
+pub(crate) fn initialize() -> Value {
     json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } })
 }
@@ -363,14 +363,14 @@ async fn what_clients_see_is_decided_by_the_configurations() {
 }
 
 /// `toolyard mcp`, spoken to by lines.
-struct Program {
+pub(crate) struct Program {
     child: tokio::process::Child,
     to: tokio::process::ChildStdin,
     from: tokio::io::Lines<tokio::io::BufReader<tokio::process::ChildStdout>>,
 }
 
 impl Program {
-    fn start(gateway: &Gateway) -> Self {
+    pub(crate) fn start(gateway: &Gateway) -> Self {
         let mut command: tokio::process::Command = toolyard(gateway.folder.path()).into();
         command.args(["mcp", "--agent", "story", "--url", &gateway.url]).kill_on_drop(true);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -378,12 +378,23 @@ impl Program {
         Self { child, to, from: tokio::io::BufReader::new(from).lines() }
     }
 
-    async fn say(&mut self, message: &str) {
+    pub(crate) async fn say(&mut self, message: &str) {
         self.to.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }
 
+    /// What comes without a request.
+    pub(crate) async fn news(&mut self) -> Value {
+        loop {
+            let line = self.from.next_line().await.unwrap().expect("the program ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message.get("id").is_none() {
+                return message;
+            }
+        }
+    }
+
     /// What is answered to a request.
-    async fn answer(&mut self, id: u64) -> Value {
+    pub(crate) async fn answer(&mut self, id: u64) -> Value {
         loop {
             let line = tokio::time::timeout(PATIENCE, self.from.next_line()).await.expect("a silent program");
             let message: Value = serde_json::from_str(&line.unwrap().expect("the program ended")).unwrap();
@@ -393,7 +404,7 @@ impl Program {
         }
     }
 
-    async fn ask(&mut self, id: u64, method: &str) -> Value {
+    pub(crate) async fn ask(&mut self, id: u64, method: &str) -> Value {
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} }).to_string()).await;
         self.answer(id).await
     }

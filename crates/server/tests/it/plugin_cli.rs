@@ -5,8 +5,8 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::gateway::{Folder, Gateway, toolyard};
-use crate::plugins::cli;
+use crate::gateway::{Folder, Gateway, message, toolyard};
+use crate::plugins::{cli, install, production, signed_by, time_plugin, trust};
 
 fn no(folder: &Path, args: &[&str]) -> String {
     let Output { status, stderr, .. } = toolyard(folder).args(args).output().unwrap();
@@ -130,4 +130,19 @@ async fn h60_with_a_gateway_the_commands_go_through_it() {
     life(gateway.folder.path());
     let revoked = gateway.get("/api/plugins/revocations").await;
     assert_eq!(revoked["revocations"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn h58_what_is_not_genuine_is_refused_and_logged_with_its_reason() {
+    let gateway = production(&[]).await;
+    let document = signed_by(gateway.folder.path(), "acme", &time_plugin());
+    trust(&gateway, "acme", "dev-*").await;
+    for (path, why) in [("/name", "Invalid signature"), ("/tools/0/executorCode", "Content hash mismatch")] {
+        let mut forged = document.clone();
+        *forged.pointer_mut(path).unwrap() = json!("return 1");
+        let (_, body) = install(&gateway, &forged).await;
+        assert!(message(&body).starts_with(&format!("{why} for plugin: dev-time-plugin")), "{body}");
+        let told = |line: &str| line.contains(why) && line.contains("plugin=dev-time-plugin");
+        assert!(gateway.log().lines().any(told), "{}", gateway.log());
+    }
 }

@@ -11,7 +11,7 @@ use crate::gateway::{Folder, Gateway, ask, fine, message, toolyard};
 use crate::samples::call;
 use crate::yard::{join, new_space, new_user};
 
-fn time_plugin() -> Value {
+pub(crate) fn time_plugin() -> Value {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins/time.json");
     serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
 }
@@ -30,7 +30,7 @@ pub(crate) fn cli(folder: &Path, args: &[&str]) -> Value {
 }
 
 /// A curator's key pair and its signature on a plugin.
-fn signed_by(folder: &Path, curator: &str, plugin: &Value) -> Value {
+pub(crate) fn signed_by(folder: &Path, curator: &str, plugin: &Value) -> Value {
     let (key, from, to) = (format!("{curator}.key"), "in.json", "out.json");
     if !folder.join(&key).exists() {
         cli(folder, &["plugin", "keygen", "--out", &key, "--curator", curator]);
@@ -40,7 +40,7 @@ fn signed_by(folder: &Path, curator: &str, plugin: &Value) -> Value {
     serde_json::from_str(&std::fs::read_to_string(folder.join(to)).unwrap()).unwrap()
 }
 
-async fn trust(gateway: &Gateway, curator: &str, plugins: &str) {
+pub(crate) async fn trust(gateway: &Gateway, curator: &str, plugins: &str) {
     let path = format!("/api/curators/{curator}");
     fine(gateway.secret(Method::PUT, &path).json(&json!({"plugins": [plugins]}))).await;
     let file = gateway.folder.path().join(format!("{curator}.key.pub"));
@@ -73,7 +73,7 @@ pub(crate) async fn space_with(gateway: &Gateway, plugins: Value) -> String {
     space
 }
 
-async fn production(env: &[(&str, &str)]) -> Gateway {
+pub(crate) async fn production(env: &[(&str, &str)]) -> Gateway {
     let env: Vec<_> = [("TOOLYARD_MODE", "production")].into_iter().chain(env.iter().copied()).collect();
     Gateway::start_with(Folder::new(), &env).await
 }

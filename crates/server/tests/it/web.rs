@@ -122,6 +122,26 @@ async fn x11_only_the_gateways_own_page_gets_a_key_without_a_code() {
 }
 
 #[tokio::test]
+async fn keys_of_pages_do_not_pile_up() {
+    let gateway = Gateway::start().await;
+    let own = gateway.url.clone();
+    let mut keys = Vec::new();
+    for _ in 0..34 {
+        let (status, body) = knock(&gateway, Some(&own), json!({})).await;
+        assert_eq!(status, 201, "{body}");
+        keys.push(body["key"].as_str().unwrap().to_owned());
+    }
+    let listed = gateway.get("/api/keys").await;
+    let pages = listed["keys"].as_array().unwrap().iter().filter(|key| key["label"] == "web app").count();
+    assert_eq!(pages, 32);
+    assert!(!works(&gateway, &keys[1]).await && works(&gateway, &keys[2]).await);
+    assert!(works(&gateway, &keys[33]).await);
+    // Nobody's own key goes with them.
+    let mine = gateway.secret(Method::POST, "/api/keys").json(&json!({"kind": "secret", "label": "web app"}));
+    assert_eq!(mine.send().await.unwrap().status(), 400);
+}
+
+#[tokio::test]
 async fn in_production_the_code_of_the_start_opens_the_page_once() {
     let gateway = Gateway::start_with(Folder::new(), &[("TOOLYARD_MODE", "production")]).await;
     let own = gateway.url.clone();

@@ -131,6 +131,29 @@ async fn a_killed_gateway_tells_after_its_restart() {
 }
 
 #[tokio::test]
+async fn d1_a_delivery_that_a_kill_cuts_is_made_again_with_its_id() {
+    let far = FarSide::start().await;
+    let yard = yard(&far).await;
+    let (_, secret) = hook(&yard.gateway, &far, json!(["run.completed"])).await;
+    // It is on its way when the gateway dies: nobody knows whether it was taken.
+    far.will_answer(&[0]);
+    let run = yard.say("hello").await;
+    let first = heard(&far, 1).await.remove(0);
+    let env = [("TOOLYARD_ALLOW_PRIVATE_NETWORK", far.address.as_str())];
+    let again = Gateway::start_with(yard.gateway.kill(), &env).await;
+    let second = heard(&far, 2).await.remove(1);
+    assert_eq!(first.json()["runId"], json!(run));
+    assert_eq!((first.header("x-toolyard-id"), &first.body), (second.header("x-toolyard-id"), &second.body));
+    assert!(is_signed(&first, &secret) && is_signed(&second, &secret));
+    eventually("the success", || async {
+        let state = again.get("/api/webhooks").await["webhooks"][0].clone();
+        state["lastStatus"] == 200 && state["failures"] == 0
+    })
+    .await;
+    assert_eq!(far.asked().len(), 2);
+}
+
+#[tokio::test]
 async fn x10_a_webhook_to_the_inside_is_refused_when_it_is_made() {
     let far = FarSide::start().await;
     let gateway = Gateway::start().await;

@@ -161,6 +161,7 @@ pub(crate) async fn a_file_reads_back_as_it_was_stored(home: &Home) {
             name: entity.as_ref().map(|_| "a.png".to_owned()),
             bytes: 5,
             entity,
+            run: None,
             created_at: Timestamp::from_millis(START_MS),
         };
         tx!(home, write, [tenant, file], |tx| blobs::put_file(tx, &tenant, &file).await);
@@ -207,7 +208,7 @@ pub(crate) async fn a_parcel_comes_back_until_it_is_delivered(home: &Home) {
     let take = async |retry_in: u64, limit: u32| {
         tx!(home, write, [], |tx| {
             let again = tx.now().await?.plus_millis(retry_in);
-            outbox::take(tx, again, limit).await
+            cast::take(tx, again, limit).await
         })
     };
     let parcel = |id: &str, payload: i64, attempts| Parcel {
@@ -245,7 +246,7 @@ pub(crate) async fn a_parcel_of_a_failed_transaction_is_never_taken(home: &Home)
     assert!(failed.is_err());
     let taken = tx!(home, write, [], |tx| {
         let now = tx.now().await?;
-        outbox::take(tx, now, 10).await
+        cast::take(tx, now, 10).await
     });
     assert_eq!(taken, []);
 }
@@ -402,7 +403,7 @@ pub(crate) async fn a_fact_makes_one_parcel_for_each_webhook_that_wants_it(home:
     let taken = async || {
         let taken = tx!(home, write, [], |tx| {
             let later = tx.now().await?.plus_millis(3_600_000);
-            outbox::take(tx, later, 10).await
+            cast::take(tx, later, 10).await
         });
         let mut ids: Vec<(String, String)> =
             taken.into_iter().map(|p| (p.tenant.to_string(), format!("{} {}", p.id, p.payload))).collect();
@@ -431,7 +432,7 @@ pub(crate) async fn a_fact_makes_one_parcel_for_each_webhook_that_wants_it(home:
     announce("run_1:7", false).await;
     assert_eq!(taken().await, [], "who is there hears of it without a webhook");
 
-    let due = tx!(home, read, [], |tx| outbox::next_due(tx).await);
+    let due = tx!(home, read, [], |tx| outbox::next_due(tx, &cast::owner("a")).await);
     assert!(due.is_some_and(|due| due > now));
     let note = async |status, delivered, given_up| {
         let (id, attempt) = (all.id.clone(), Attempt { status, delivered, given_up });

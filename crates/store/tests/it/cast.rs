@@ -19,6 +19,7 @@ use toolyard_protocol::{
 use toolyard_store::messages::NewMessage;
 use toolyard_store::runs::{After, NewRun, Owner};
 use toolyard_store::spaces::Space;
+use toolyard_store::{StoreError, Tx, nodes, outbox};
 
 use crate::home::START_MS;
 
@@ -41,6 +42,17 @@ pub(crate) fn tool() -> ToolName {
 /// The first life of a node.
 pub(crate) fn owner(node: &str) -> Owner {
     life(node, "first")
+}
+
+/// Takes parcels for a node that is alive.
+pub(crate) async fn take(
+    tx: &mut Tx<'_>,
+    retry_at: Timestamp,
+    limit: u32,
+) -> Result<Vec<outbox::Parcel>, StoreError> {
+    let me = owner("a");
+    nodes::beat(tx, &me, 86_400_000).await?;
+    outbox::take(tx, &me, retry_at, limit).await
 }
 
 pub(crate) fn life(node: &str, incarnation: &str) -> Owner {

@@ -1,6 +1,7 @@
 //! A deletion removes all of a thing and nothing of others.
 
-use toolyard_protocol::{EntityId, RunId};
+use toolyard_protocol::{EntityId, FileId, Hash, RunId};
+use toolyard_store::blobs::{self, FileRow};
 use toolyard_store::{entities, grants, messages, runs, spaces};
 
 use crate::cast;
@@ -96,4 +97,67 @@ pub(crate) async fn a_deleted_entity_leaves_its_messages_without_a_name(home: &H
     assert_eq!(hello.entity, None);
     assert_eq!(hello.parts, [toolyard_protocol::message::Part::text("hello")]);
     assert!(told(home, &neighbour).await == before, "a neighbour changed");
+}
+
+/// Large values and files go with the last one that has them, and not before.
+pub(crate) async fn large_values_and_files_go_with_the_last_that_has_them(home: &Home) {
+    let (tenant, space) = with_space(home).await;
+    let entity = EntityId::mint();
+    let (one, two) = (Line::parked(home, Some(&space), &cast::owner("a")).await.0, RunId::mint());
+    let run = one.run.id.clone();
+    let keep = async |run: &RunId, text: &'static str| {
+        let hash = Hash::of(text.as_bytes());
+        tx!(home, write, [tenant, run, hash], |tx| {
+            blobs::put_of_run(tx, &tenant, &run, &hash, text.as_bytes()).await
+        });
+    };
+    let file = async |entity: Option<&EntityId>, run: Option<&RunId>, text: &'static str| {
+        let file = FileRow {
+            id: FileId::mint(),
+            hash: Hash::of(text.as_bytes()),
+            media_type: "text/plain".to_owned(),
+            name: None,
+            bytes: 1,
+            entity: entity.cloned(),
+            run: run.cloned(),
+            created_at: toolyard_protocol::Timestamp::from_millis(1),
+        };
+        tx!(home, write, [tenant, file], |tx| {
+            blobs::put(tx, &tenant, &file.hash, text.as_bytes()).await?;
+            blobs::put_file(tx, &tenant, &file).await
+        });
+    };
+    keep(&run, "of one run").await;
+    keep(&run, "of both").await;
+    // Another run is a copy of one that goes.
+    let first = RunId::mint();
+    keep(&first, "of both").await;
+    tx!(home, write, [tenant, first, two], |tx| blobs::share(tx, &tenant, &first, &two).await);
+    tx!(home, write, [tenant, first], |tx| runs::delete(tx, &tenant, &first).await);
+    keep(&run, "a file too").await;
+    file(Some(&entity), None, "a file too").await;
+    file(None, Some(&run), "made by a tool").await;
+    file(None, None, "of a backend").await;
+    let left = async || {
+        let texts = ["of one run", "of both", "a file too", "made by a tool", "of a backend"];
+        let mut left = Vec::new();
+        for text in texts {
+            let hash = Hash::of(text.as_bytes());
+            if tx!(home, read, [tenant, hash], |tx| blobs::get(tx, &tenant, &hash).await).is_some() {
+                left.push(text);
+            }
+        }
+        (left, count(&census(home).await, "files"))
+    };
+    assert_eq!(left().await.0.len(), 5);
+    assert!(tx!(home, write, [tenant, run], |tx| runs::delete(tx, &tenant, &run).await));
+    assert_eq!(left().await, (vec!["of both", "a file too", "of a backend"], 2));
+    tx!(home, write, [tenant, entity], |tx| entities::delete(tx, &tenant, &entity).await);
+    assert_eq!(left().await, (vec!["of both", "of a backend"], 1));
+    // A space takes those of its runs along.
+    let last = Line::parked(home, Some(&space), &cast::owner("a")).await.0.run.id.clone();
+    keep(&last, "of one run").await;
+    assert_eq!(left().await.0, ["of one run", "of both", "of a backend"]);
+    tx!(home, write, [tenant, space], |tx| spaces::delete(tx, &tenant, &space).await);
+    assert_eq!(left().await.0, ["of both", "of a backend"]);
 }

@@ -2,6 +2,7 @@
 //! database of its own: `sqlite::<story>` and `postgres::<story>`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod ageing;
 mod agents;
 mod appends;
 mod belongings;
@@ -167,6 +168,7 @@ stories! {
         deletes::a_deleted_space_takes_all_of_it_and_nothing_else,
         deletes::a_deleted_run_takes_its_log_waits_and_messages,
         deletes::a_deleted_entity_leaves_its_messages_without_a_name,
+        deletes::large_values_and_files_go_with_the_last_that_has_them,
         tenants::no_reading_function_shows_another_tenants_rows,
         tenants::no_changing_function_touches_another_tenants_rows,
         tenants::the_same_ids_in_two_tenants_are_two_things,
@@ -184,6 +186,8 @@ stories! {
         pushes::tasks_are_listed_by_their_last_change,
         belongings::audit_lines_are_listed_newest_first_in_pages,
         belongings::a_parcel_comes_back_until_it_is_delivered,
+        ageing::a_parcel_in_a_dead_hand_is_taken_at_once,
+        ageing::the_oldest_keys_of_a_label_go_and_no_others,
         belongings::a_parcel_of_a_failed_transaction_is_never_taken,
         plugins::curators_have_keys_and_a_key_has_one_curator,
         plugins::versions_are_in_the_order_of_semver_and_keep_their_birth,

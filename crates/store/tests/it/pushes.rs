@@ -2,7 +2,6 @@
 
 use toolyard_protocol::run::RunStatus;
 use toolyard_protocol::{RunId, TenantId, Timestamp};
-use toolyard_store::outbox;
 use toolyard_store::push_configs::{self, PARCEL, PushConfig};
 use toolyard_store::secrets::Sealed;
 use toolyard_store::tasks::{self, Which};
@@ -48,7 +47,7 @@ pub(crate) async fn a_task_tells_its_own_addresses_once_and_no_others(home: &Hom
     tx!(home, write, [tenant, run], |tx| push_configs::announce(tx, &tenant, &run, 8, Some("b")).await);
     let mut taken = tx!(home, write, [], |tx| {
         let later = tx.now().await?.plus_millis(3_600_000);
-        outbox::take(tx, later, 10).await
+        cast::take(tx, later, 10).await
     });
     taken.sort_by(|a, b| a.id.cmp(&b.id));
     let told: Vec<_> = taken.iter().map(|p| (p.tenant.clone(), p.id.clone(), p.kind.as_str())).collect();

@@ -130,7 +130,7 @@ async fn a_parcel_is_retried_in_its_moment() {
     let take = async || {
         let taken = tx!(home, write, [], |tx| {
             let again = tx.now().await?.plus_millis(30_000);
-            outbox::take(tx, again, 10).await
+            cast::take(tx, again, 10).await
         });
         taken.into_iter().map(|p| p.attempts).collect::<Vec<_>>()
     };

@@ -180,6 +180,7 @@ async fn store_all(
         name: Some("a.txt".to_owned()),
         bytes: 36,
         entity: Some(entity.clone()),
+        run: None,
         created_at: at,
     };
     blobs::put_file(tx, tenant, &file).await?;
@@ -267,6 +268,7 @@ pub(crate) async fn census(home: &Home) -> Vec<(&'static str, i64)> {
         "push_configs",
         "idempotency",
         "blobs",
+        "blob_uses",
         "files",
         "grants",
         "clients",

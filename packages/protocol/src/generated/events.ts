@@ -26,6 +26,7 @@ import type {
   PauseReason,
   Picks,
   Place,
+  Replayed,
   ReplyCall,
   Risk,
   RunEnd,
@@ -101,6 +102,8 @@ export type RunCreatedEvent = {
   output?: OutputSection;
   /** It begins with words from outside the gateway's trust. */
   tainted: boolean;
+  /** Its first steps are those of another run. */
+  replayed?: Replayed;
 };
 
 export type RunStartedEvent = {

@@ -153,13 +153,9 @@ export type RunCreatedFrame = {
   picks?: Picks;
   /** The form of the answer that was asked for. */
   output?: OutputSection;
-  /**
-   * The run that this one begins with.
-   */
+  /** The run that this one begins with. */
   replayedRunId?: RunId;
-  /**
-   * The step of that run that is done anew; the steps before it are copies.
-   */
+  /** The step of that run that is done anew; the steps before it are copies. */
   replayedStep?: number;
 };
 

@@ -830,6 +830,15 @@ export type Registered = {
 };
 
 /**
+ * The run that this one begins with: all that it said and did before a step.
+ */
+export type Replayed = {
+  run: RunId;
+  /** The step that is done anew. */
+  step: number;
+};
+
+/**
  * A call as the model asked for it.
  */
 export type ReplyCall = {

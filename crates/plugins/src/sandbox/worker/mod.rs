@@ -53,7 +53,7 @@ fn serve() -> io::Result<()> {
         match next_work()? {
             Some(Work::Task(task)) => {
                 let performance = perform::perform(&room, &task)?;
-                report(performance, &wear, task.limits.memory_bytes)?;
+                report(performance, Look { wear: &wear, close: true }, task.limits.memory_bytes)?;
             }
             Some(Work::Scene(scene)) => {
                 if !sit::sit(&room, &scene, &wear)? {
@@ -65,14 +65,21 @@ fn serve() -> io::Result<()> {
     }
 }
 
+/// Whether the process itself is looked at, beside what it did.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    wear: &'a Wear,
+    close: bool,
+}
+
 /// Tells how a call ended. A process that has had enough ends here.
-fn report(performance: Performance, wear: &Wear, limit_bytes: usize) -> io::Result<()> {
+fn report(performance: Performance, look: Look<'_>, limit_bytes: usize) -> io::Result<()> {
     let Performance { mut outcome, console, took } = performance;
-    if outcome.as_ref().is_err_and(|error| fault::is_speechless(error, wear.peak(), limit_bytes)) {
+    if outcome.as_ref().is_err_and(|error| fault::is_speechless(error, look.wear.peak(), limit_bytes)) {
         outcome = Err(SandboxError::Memory { limit_bytes });
     }
     let spoiled = outcome.as_ref().is_err_and(SandboxError::spoils);
-    let retires = spoiled || wear.is_worn();
+    let retires = spoiled || (look.close && look.wear.is_worn());
     let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     pipe::send(&Report::Done(Done { outcome, console, took_us, retires }))?;
     if retires {

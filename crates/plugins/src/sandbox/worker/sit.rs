@@ -13,9 +13,14 @@ use super::confine::Wear;
 use super::fault::explain;
 use super::perform::{self, Bounds, Performance};
 use super::room::Room;
-use super::{function, pipe, report};
+use super::{Look, function, pipe, report};
 use crate::sandbox::error::SandboxError;
 use crate::sandbox::wire::{Given, Order, Scene};
+
+/// The process is looked at on every so many calls: a hook is called for each
+/// piece of a text, and the look costs as much as a short hook. Its runtime has
+/// limits of its own all the while.
+const LOOK: u32 = 16;
 
 /// What was made of a scene so far.
 #[derive(Default)]
@@ -30,11 +35,14 @@ struct Made {
 /// Answers calls. False when the gateway is gone.
 pub(super) fn sit(room: &Room, scene: &Scene, wear: &Wear) -> io::Result<bool> {
     let mut made = Made::default();
+    let mut calls = 0_u32;
     loop {
         match pipe::receive()? {
             Some(Order::Call { function, value }) => {
                 let performance = play(room, scene, &mut made, &function, &value)?;
+                let wear = Look { wear, close: calls.is_multiple_of(LOOK) };
                 report(performance, wear, scene.limits.memory_bytes)?;
+                calls = calls.wrapping_add(1);
             }
             Some(Order::Leave) => return Ok(true),
             Some(Order::Told { .. }) => {}

@@ -329,6 +329,7 @@ async fn keep_file(
                 name,
                 bytes: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
                 entity,
+                run: None,
                 created_at: tx.now().await?,
             };
             blobs::put(tx, &tenant, &file.hash, &bytes).await?;

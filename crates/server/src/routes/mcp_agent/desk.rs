@@ -8,8 +8,9 @@ use axum::http::HeaderMap;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio::sync::broadcast;
 use toolyard_dialects::mcp::{self, Able, Command};
-use toolyard_mcp::server::{Card, Desk, Fault, Visit};
+use toolyard_mcp::server::{Card, Change, Desk, Fault, Visit};
 use toolyard_protocol::tool::{ToolSpec, Visibility};
 use toolyard_protocol::{AgentName, KeyKind, Principal};
 use toolyard_runtime::{LoadedAgent, key_of};
@@ -20,6 +21,7 @@ use super::{calls, runs};
 use crate::app::App;
 use crate::http::Refusal;
 
+#[derive(Clone)]
 pub(super) struct AgentDesk {
     pub(super) app: Arc<App>,
     pub(super) principal: Principal,
@@ -107,7 +109,7 @@ impl AgentDesk {
         tools
     }
 
-    async fn list(&self) -> Result<Value, Fault> {
+    pub(super) async fn list(&self) -> Result<Value, Fault> {
         let agent = self.load().await?;
         let mut tools = Vec::new();
         if agent.config.mcp_server.as_ref().is_none_or(|serving| serving.asks()) {
@@ -152,6 +154,7 @@ impl Desk for AgentDesk {
             let able = Able::read(&visit.capabilities());
             match command {
                 Command::ListTools => self.list().await,
+                Command::ListNothing { of } => Ok(mcp::nothing(of)),
                 Command::Call(tool_use) => calls::call(self, tool_use, &visit, able).await,
                 Command::GetTask { run } => runs::task(self, &run, &visit, able).await,
                 Command::UpdateTask { run, replies } => {
@@ -164,5 +167,9 @@ impl Desk for AgentDesk {
                 }
             }
         })
+    }
+
+    fn changes(&self) -> Option<broadcast::Receiver<Change>> {
+        Some(self.app.mcp_news.join(self))
     }
 }

@@ -4,6 +4,7 @@
 
 mod calls;
 mod desk;
+mod news;
 mod runs;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use axum::response::Response;
 use super::call::Call;
 use crate::http::{Refusal, depth};
 use desk::AgentDesk;
+pub(crate) use news::ToolNews;
 
 pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
     depth::check(&call.body)?;
