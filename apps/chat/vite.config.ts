@@ -26,6 +26,7 @@ export default defineConfig({
   resolve: {
     // From its source: the page needs no second build.
     alias: {
+      "@toolyard/client/mcp-http": fileURLToPath(new URL("../../packages/client/src/mcp/http.ts", import.meta.url)),
       "@toolyard/client": fileURLToPath(new URL("../../packages/client/src/index.ts", import.meta.url)),
       "@toolyard/react": fileURLToPath(new URL("../../packages/react/src/index.ts", import.meta.url)),
     },

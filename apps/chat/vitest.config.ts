@@ -8,6 +8,7 @@ const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 export default defineConfig({
   resolve: {
     alias: {
+      "@toolyard/client/mcp-http": source("../../packages/client/src/mcp/http.ts"),
       "@toolyard/client": source("../../packages/client/src/index.ts"),
       "@toolyard/react": source("../../packages/react/src/index.ts"),
     },

@@ -74,4 +74,6 @@ const server = createServer((request, response) => {
     response.writeHead(404).end();
   }
 });
+// The client keeps its connections longer than the default of five seconds.
+server.keepAliveTimeout = 120_000;
 server.listen(Number(port), host, 4096, () => console.log('listening', server.address().port));

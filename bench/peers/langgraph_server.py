@@ -118,7 +118,15 @@ def main():
     parser.add_argument("--data", type=Path, required=True)
     args = parser.parse_args()
     host, port = args.listen.split(":")
-    uvicorn.run(app(args.upstream, args.data), host=host, port=int(port), log_level="warning", backlog=4096)
+    uvicorn.run(
+        app(args.upstream, args.data),
+        host=host,
+        port=int(port),
+        log_level="warning",
+        backlog=4096,
+        # The client keeps its connections longer than the default of five seconds.
+        timeout_keep_alive=120,
+    )
 
 
 main()

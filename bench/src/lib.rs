@@ -10,6 +10,7 @@
     reason = "a measuring rig: it opens its own database, spawns its own tasks and needs no guarded clock"
 )]
 
+pub mod chart;
 pub mod clock;
 pub mod drive;
 pub mod floor;

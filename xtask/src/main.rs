@@ -4,6 +4,7 @@
 
 mod a2a_kit;
 mod codegen;
+mod faults;
 mod graph;
 mod tidy;
 mod workspace;
@@ -29,6 +30,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Break gateways by a seed, and check what is left.
+    Faults(faults::Faults),
     /// Run the public compatibility kit of A2A against a gateway.
     A2aKit {
         /// A checkout of the kit, on the branch of the version to judge.
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.chore {
         Chore::A2aKit { dir, python } => a2a_kit::run(&dir, &python),
+        Chore::Faults(faults) => faults::run(&faults),
         Chore::Tidy => tidy::run().map_err(|error| error.to_string()),
         Chore::Codegen { check: false } => codegen::write().map_err(|error| error.to_string()),
         Chore::Codegen { check: true } => codegen::check().map_err(|error| error.to_string()),

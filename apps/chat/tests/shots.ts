@@ -1,8 +1,11 @@
 /** Pictures of every view, at both widths and in both themes, for people to look at. */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Gateway, open, openBrowser, say } from "./yard.ts";
+import type { Page } from "playwright-core";
+import { listMcpTools } from "../../../packages/client/src/mcp/http.ts";
+import { localMcp } from "../../../packages/client/test/local-mcp.ts";
+import { Gateway, open, openBrowser, ROOT, say } from "./yard.ts";
 
 const folder = fileURLToPath(new URL("../shots", import.meta.url));
 mkdirSync(folder, { recursive: true });
@@ -36,6 +39,40 @@ const MARKDOWN = [
   "| write | 8 ms | 8 ms |",
 ].join("\n");
 
+/** What is done before the picture is made. */
+const ACTS: Record<string, (page: Page) => Promise<void>> = {
+  log: async (page) => {
+    await page.getByRole("tab", { name: "Raw log" }).click();
+    await page.getByText("message.assistant").first().click();
+  },
+  services: async (page) => {
+    await page.getByText("MCP services of this browser").scrollIntoViewIfNeeded();
+    await page.getByRole("button", { name: "Test Cellar" }).click();
+    await page.getByText("Answers").waitFor();
+    await page.getByRole("heading", { name: "MCP servers of the gateway" }).scrollIntoViewIfNeeded();
+  },
+  "tool-form": (page) => page.getByRole("button", { name: "Run read_screen by hand" }).click(),
+  "agent-tools": (page) => page.getByText("Steps of an answer").scrollIntoViewIfNeeded(),
+  "agent-json": (page) => page.getByRole("tab", { name: "JSON" }).click(),
+  trial: async (page) => {
+    await page.getByRole("button", { name: "Try it" }).click();
+    await page.getByLabel("Message").fill("call about_gateway {}");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText("Tool about_gateway answered").waitFor();
+    await page.getByLabel("Message").scrollIntoViewIfNeeded();
+  },
+  "agent-new": async (page) => {
+    await page.getByLabel("Name", { exact: true }).fill("two words");
+    await page.getByLabel("Temperature").fill("warm");
+  },
+  install: async (page) => {
+    await page.getByRole("button", { name: "Install a plugin" }).click();
+    const buffer = Buffer.from(JSON.stringify(PLUGIN));
+    await page.getByTestId("plugin-file").setInputFiles({ name: "time.json", mimeType: "application/json", buffer });
+  },
+};
+
+const mcp = await localMcp();
 const gateway = await Gateway.start();
 const browser = await openBrowser();
 try {
@@ -53,6 +90,9 @@ try {
   await page.goto(gateway.url);
   await page.getByRole("button", { name: /^Run a tool in this page/ }).click();
   await page.locator('[data-state-of-call="done"]').waitFor();
+  await page.getByRole("button", { name: "Retry" }).waitFor();
+  const { runs: called } = await gateway.ask<{ runs: { id: string }[] }>("GET", `/api/smart-spaces/${page.url().split("/").at(-1)}/runs`);
+  const replayed = await gateway.ask<{ runId: string }>("POST", `/api/runs/${called[0]?.id}/replay`, { step: 2 });
   await page.goto(gateway.url);
   await page.getByRole("button", { name: /^Ask before it acts/ }).click();
   await page.getByRole("heading", { name: /Allow/ }).waitFor();
@@ -65,9 +105,9 @@ try {
   await gateway.ask("POST", "/api/goals", { entityId: me, description: "Answer support mail within a day", priority: 2 });
   await gateway.ask("POST", "/api/plans", { entityId: me, agentEntityId: entity.id, name: "Morning report", instruction: "Sum up what happened", cron: "0 8 * * *" });
   await gateway.ask("POST", "/api/inbox", { entityId: me, title: "The report is ready", message: "It is in your chat.", level: "info" }).catch(() => undefined);
-  const { runs } = await gateway.ask<{ runs: { id: string; status: string }[] }>("GET", "/api/runs");
-  const done = runs.findLast((run) => run.status === "completed") ?? runs[0];
+  await gateway.ask("POST", "/api/plugins/install", JSON.parse(readFileSync(join(ROOT, "examples/plugins/time.json"), "utf8")));
   const storage = await first.storageState();
+  const service = { id: "cellar", name: "Cellar", url: mcp.url, token: mcp.token, tools: await listMcpTools(mcp), listedAt: new Date().toISOString() };
   const views: Record<string, string> = {
     welcome: "/",
     cited,
@@ -75,11 +115,21 @@ try {
     report: `/c/${smartSpace.id}`,
     inbox: "/inbox",
     runs: "/runs",
-    run: `/runs/${done?.id}`,
+    run: `/runs/${called[0]?.id}`,
+    replay: `/runs/${replayed.runId}`,
+    log: `/runs/${called[0]?.id}`,
     tools: "/tools",
+    services: "/tools",
+    "tool-form": "/tools",
     plugins: "/plugins",
     agents: "/agents",
     agent: "/agents/assistant",
+    "agent-tools": "/agents/assistant",
+    "agent-json": "/agents/assistant",
+    trial: "/agents/assistant",
+    "agent-new": "/agents/new",
+    missing: "/runs/run_01none",
+    install: "/plugins",
     library: "/library",
     goals: "/library/goals",
     audit: "/audit",
@@ -87,12 +137,19 @@ try {
   for (const [size, viewport] of Object.entries(SIZES)) {
     for (const theme of ["light", "dark"] as const) {
       const context = await browser.newContext({ viewport, colorScheme: theme, storageState: storage, hasTouch: size === "phone" });
-      await context.addInitScript((plugin) => localStorage.setItem("toolyard_plugins", JSON.stringify([plugin])), PLUGIN);
+      await context.addInitScript(
+        ({ plugin, held }) => {
+          localStorage.setItem("toolyard_plugins", JSON.stringify([plugin]));
+          localStorage.setItem("toolyard_mcp_services", JSON.stringify([held]));
+        },
+        { plugin: PLUGIN, held: service },
+      );
       for (const [name, path] of Object.entries(views)) {
         if (only && !name.includes(only)) continue;
         const { page: shown, faults } = await open(context, gateway, path);
         await shown.locator("main h1, main article, main .permission").first().waitFor();
         await shown.waitForFunction(() => document.querySelector(".bone") === null);
+        await ACTS[name]?.(shown);
         await shown.waitForTimeout(250);
         await shown.screenshot({ path: join(folder, `${name}-${size}-${theme}.png`) });
         const wide = await shown.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -111,4 +168,5 @@ try {
 } finally {
   await browser.close();
   await gateway.close();
+  await mcp.close();
 }

@@ -90,6 +90,9 @@ const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
  */
 const DIST = process.env["APP_DIST"];
 
+/** To the browser, a page from the disk comes from nowhere, and from there it may not call this machine. */
+const LOCAL = DIST ? ["--disable-features=LocalNetworkAccessChecks"] : [];
+
 async function fromDisk(context: BrowserContext, gateway: Gateway): Promise<void> {
   if (!DIST) return;
   await context.route(`${gateway.url}/**`, async (route) => {
@@ -106,7 +109,7 @@ async function fromDisk(context: BrowserContext, gateway: Gateway): Promise<void
 export async function openBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: CHROMIUM,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"],
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", ...LOCAL],
   });
 }
 

@@ -3,14 +3,31 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
-use toolyard_bench::drive::{Plan, Target, measure_all};
+use clap::{Parser, ValueEnum};
+use toolyard_bench::chart;
+use toolyard_bench::drive::{Amounts, Plan, Target, load_all, measure_all};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// What the program shall do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Task {
+    /// Measure the servers side by side.
+    Compare,
+    /// Load the gateway: L1 to L5.
+    Load,
+    /// Draw the last comparison.
+    Chart,
+}
+
 #[derive(Debug, Parser)]
 struct Args {
+    #[arg(value_enum, default_value = "compare")]
+    task: Task,
+    /// Where the chart goes.
+    #[arg(long, default_value = "docs/images")]
+    images: PathBuf,
     /// The gateway under test.
     #[arg(long)]
     toolyard: Option<PathBuf>,
@@ -52,6 +69,9 @@ fn main() -> ExitCode {
 }
 
 fn measure(args: Args) -> Result<(), Box<dyn std::error::Error>> {
+    if args.task == Task::Chart {
+        return chart::draw(&args.results.join("latest.json"), &args.images);
+    }
     // The other programs of the rig are built into the same folder.
     let rig = std::env::current_exe()?.parent().map(PathBuf::from).unwrap_or_default();
     let toolyard = args.toolyard.unwrap_or_else(|| rig.join("toolyard"));
@@ -71,6 +91,11 @@ fn measure(args: Args) -> Result<(), Box<dyn std::error::Error>> {
     };
     // One thread: the client shares two cores with the server it drives.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if args.task == Task::Load {
+        let amounts = if plan.quick { Amounts::QUICK } else { Amounts::WHOLE };
+        runtime.block_on(load_all(&plan, amounts))?;
+        return Ok(());
+    }
     runtime.block_on(measure_all(&plan))?;
     Ok(())
 }

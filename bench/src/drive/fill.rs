@@ -9,7 +9,7 @@ use std::sync::Arc;
 use toolyard_protocol::event::Event;
 use toolyard_protocol::message::Message;
 use toolyard_protocol::{MessageId, NodeId, RunId, SpaceId, TenantId};
-use toolyard_store::log::{self, Append};
+use toolyard_store::log::{self, Append, Logged};
 use toolyard_store::messages::NewMessage;
 use toolyard_store::runs::{After, NewRun, Owner, RunRow};
 use toolyard_store::spaces::{Member, Space};
@@ -19,10 +19,10 @@ use super::DriveError;
 use super::errand::{Errand, Tool};
 use super::target::{Programs, Target};
 
-/// One run in so many waits for a client.
-const WAITING_EVERY: usize = 100;
 /// Runs per commit.
 const BATCH: usize = 200;
+/// Pieces of text of each run.
+const PIECES: u32 = 20;
 /// A real run with all that belongs to it.
 #[derive(Debug, Clone)]
 struct Template {
@@ -35,18 +35,32 @@ struct Template {
     /// What was minted for this run: its ids without their kinds. Other ids are
     /// derived from these.
     minted: Vec<String>,
+    /// The call that it waits for, if it waits.
+    call: Option<String>,
+}
+
+/// A run in the database that waits for its client.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting {
+    pub(super) run: String,
+    pub(super) call: String,
+    /// What its client sees from the answer on.
+    pub(super) errand: Errand,
 }
 
 fn broken(error: impl std::fmt::Display) -> DriveError {
     DriveError::Fill(error.to_string())
 }
 
+/// Fills the database of a folder. One run in `waiting_every` waits; those are
+/// given.
 pub(super) async fn fill(
     programs: &Programs,
     upstream: SocketAddr,
     folder: &Path,
     count: usize,
-) -> Result<(), DriveError> {
+    waiting_every: usize,
+) -> Result<Vec<Waiting>, DriveError> {
     make_templates(programs, upstream, folder).await?;
     let store = Store::open(&Settings::Sqlite { folder: folder.to_owned() }).await.map_err(broken)?;
     let templates: Arc<[Template]> = read_templates(&store).await.map_err(broken)?.into();
@@ -56,26 +70,27 @@ pub(super) async fn fill(
     ) else {
         return Err(DriveError::Fill("the two sample runs are not in the database".to_owned()));
     };
-    let mut done = 0;
+    let (mut done, mut waits) = (0, Vec::new());
     while done < count {
         let numbers = done..count.min(done + BATCH);
         done = numbers.end;
         let templates = templates.clone();
         let copied = store.write::<_, log::AppendError, _>(move |tx| {
             Box::pin(async move {
+                let mut made = Vec::new();
                 for number in numbers {
-                    let at = if number % WAITING_EVERY == 0 { waiting } else { finished };
+                    let at = if number % waiting_every == 0 { waiting } else { finished };
                     if let Some(template) = templates.get(at) {
-                        copy(tx, template).await?;
+                        made.extend(copy(tx, template).await?);
                     }
                 }
-                Ok(())
+                Ok(made)
             })
         });
-        copied.await.map_err(broken)?;
+        waits.extend(copied.await.map_err(broken)?);
     }
     store.close().await;
-    Ok(())
+    Ok(waits)
 }
 
 /// Lets the gateway make one run of each kind.
@@ -83,8 +98,8 @@ async fn make_templates(programs: &Programs, upstream: SocketAddr, folder: &Path
     let server = programs.start(Target::Toolyard, upstream, folder).await?;
     let Some(server) = server else { return Ok(()) };
     let api = Target::Toolyard.api(server.address).await?;
-    api.run(&api.seat().await?, &Errand::text(20)).await?;
-    let errand = Errand { abandon: true, ..Errand::tool(Tool::Client, 20) };
+    api.run(&api.seat().await?, &Errand::text(PIECES)).await?;
+    let errand = Errand { abandon: true, ..Errand::tool(Tool::Client, PIECES) };
     api.run(&api.seat().await?, &errand).await?;
     Ok(())
 }
@@ -100,16 +115,22 @@ async fn read_templates(store: &Store) -> Result<Vec<Template>, StoreError> {
                     let Some(space) = spaces::get(tx, &tenant, &id).await? else { continue };
                     let logged = log::read(tx, &tenant, &row.id, 0, 1000).await?;
                     let messages = messages::page(tx, &tenant, &id, Some(0), None, 100).await?;
-                    let calls = logged.iter().filter_map(|l| match &l.event {
-                        Event::ToolCallRequested(asked) => Some(asked.call.as_str()),
+                    let asked = |l: &Logged| match &l.event {
+                        Event::ToolCallRequested(asked) => Some(asked.call.to_string()),
                         _ => None,
-                    });
+                    };
+                    let calls: Vec<String> = logged.iter().filter_map(asked).collect();
+                    let call = calls.last().filter(|_| !row.status.is_final()).cloned();
                     let said = messages.iter().map(|m| m.id.as_str());
-                    let ids = [row.id.as_str(), id.as_str()].into_iter().chain(calls).chain(said);
+                    let ids = [row.id.as_str(), id.as_str()]
+                        .into_iter()
+                        .chain(calls.iter().map(String::as_str))
+                        .chain(said);
                     templates.push(Template {
                         minted: ids.filter_map(minted).collect(),
                         members: spaces::members(tx, &tenant, &id).await?,
                         events: logged.iter().map(|l| l.event.encode()).collect(),
+                        call,
                         messages,
                         row,
                         space,
@@ -141,7 +162,7 @@ impl<'t> Ids<'t> {
     }
 }
 
-async fn copy(tx: &mut Tx<'_>, template: &Template) -> Result<(), log::AppendError> {
+async fn copy(tx: &mut Tx<'_>, template: &Template) -> Result<Option<Waiting>, log::AppendError> {
     let (ids, row) = (Ids::new(template), &template.row);
     let wrong = |_| StoreError::Broken("a copied id is not an id".into());
     let run = RunId::parse(&ids.own(row.id.as_str())).map_err(wrong)?;
@@ -196,5 +217,6 @@ async fn copy(tx: &mut Tx<'_>, template: &Template) -> Result<(), log::AppendErr
         after: &after,
     };
     log::append(tx, &append).await?;
-    Ok(())
+    let errand = Errand::text(PIECES);
+    Ok(template.call.as_deref().map(|call| Waiting { run: run.to_string(), call: ids.own(call), errand }))
 }

@@ -72,6 +72,41 @@ pub(super) async fn load(
     Ok(Load { watches, wall: began.elapsed() })
 }
 
+/// The same, but a failure is counted and its client goes on.
+pub(super) async fn try_load(
+    api: &Arc<Api>,
+    seats: &[Seat],
+    errand: Errand,
+    at_once: usize,
+) -> (Vec<Watch>, usize) {
+    let seats: Arc<[Seat]> = seats.into();
+    let mut clients = JoinSet::new();
+    for first in 0..at_once {
+        let (api, seats) = (api.clone(), seats.clone());
+        clients.spawn(async move {
+            let (mut watches, mut errors) = (Vec::new(), 0);
+            for seat in seats.iter().skip(first).step_by(at_once) {
+                let run = tokio::time::timeout(Duration::from_secs(RUN_SECONDS), api.run(seat, &errand));
+                match run.await {
+                    Ok(Ok(watch)) => watches.push(watch),
+                    Ok(Err(why)) => {
+                        eprintln!("  {why}");
+                        errors += 1;
+                    }
+                    Err(_) => errors += 1,
+                }
+            }
+            (watches, errors)
+        });
+    }
+    let (mut all, mut errors) = (Vec::with_capacity(seats.len()), 0);
+    while let Some(Ok((watches, failed))) = clients.join_next().await {
+        all.extend(watches);
+        errors += failed;
+    }
+    (all, errors)
+}
+
 fn joined<T>(done: Result<Result<T, DriveError>, tokio::task::JoinError>) -> Result<T, DriveError> {
     done.map_err(|e| DriveError::Failed(e.to_string()))?
 }

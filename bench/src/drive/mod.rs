@@ -16,10 +16,12 @@ mod report;
 mod rounds;
 pub mod stamps;
 pub mod stats;
+mod stress;
 mod system;
 mod target;
 
 pub use rounds::{Plan, measure_all};
+pub use stress::{Amounts, load_all};
 pub use target::Target;
 
 use crate::http::HttpError;

@@ -101,6 +101,19 @@ impl Figures {
         text
     }
 
+    /// One list of figures for each scenario, for a single server.
+    fn lists(&self) -> String {
+        let mut text = String::new();
+        for (scenario, targets) in &self.values {
+            let row =
+                |(name, values): (&&'static str, &Vec<f64>)| vec![(*name).to_owned(), number(median(values))];
+            let rows = targets.values().flatten().map(row).collect();
+            // Writing into a text cannot fail.
+            let _ = writeln!(text, "## {scenario}\n\n{}", table(&["figure", "value"], rows));
+        }
+        text
+    }
+
     fn json(&self) -> Value {
         let mut all = serde_json::Map::new();
         for (scenario, targets) in &self.values {
@@ -158,18 +171,35 @@ pub(super) fn publish(figures: &Figures, conditions: &Value, folder: &Path) -> R
         .iter()
         .map(|g| json!({"goal": g.what, "measured": g.measured, "bound": g.bound, "holds": g.holds()}))
         .collect();
-    let remarks: String = figures.remarks.iter().map(|remark| format!("\n- {remark}\n")).collect();
+    let remarks: String = figures.remarks.iter().map(|remark| format!("- {remark}\n")).collect();
     let text = format!(
-        "# Measured side by side\n\nCompare columns within this page only: times move from machine to machine.\n\nConditions: `{conditions}`\n\n## Beside the others\n\nMedians of the rounds' ratios. The first column has the gateway's own cost.\n\n{}{remarks}\n## Goals\n\n{}\n## Figures (medians of the rounds)\n\n{}",
+        "# Measured side by side\n\nCompare columns within this page only: times move from machine to machine.\n\nConditions: `{conditions}`\n\n## Beside the others\n\nMedians of the rounds' ratios. The first column has the gateway's own cost.\n\n{}\n{remarks}\n## Goals\n\n{}\n## Figures (medians of the rounds)\n\n{}",
         ratio_table(figures),
         goal_table(&judged),
         figures.tables()
     );
     println!("{text}");
-    let whole = json!({"conditions": conditions, "sideBySide": ratio_json(figures), "remarks": figures.remarks, "goals": goals, "figures": figures.json()});
-    let whole = serde_json::to_string_pretty(&whole).unwrap_or_default();
+    let whole = json!({
+        "conditions": conditions,
+        "sideBySide": ratio_json(figures),
+        "remarks": figures.remarks,
+        "goals": goals,
+        "figures": figures.json(),
+    });
+    write(folder, "latest", &text, &whole)
+}
+
+/// Prints what a load took and writes `load.json` and `load.md`.
+pub(super) fn publish_load(figures: &Figures, conditions: &Value, folder: &Path) -> Result<(), DriveError> {
+    let text = format!("# Under load\n\nConditions: `{conditions}`\n\n{}", figures.lists());
+    println!("{text}");
+    write(folder, "load", &text, &json!({"conditions": conditions, "figures": figures.json()}))
+}
+
+fn write(folder: &Path, name: &str, text: &str, whole: &Value) -> Result<(), DriveError> {
+    let whole = serde_json::to_string_pretty(whole).unwrap_or_default();
     fs::create_dir_all(folder)
-        .and_then(|()| fs::write(folder.join("latest.md"), text))
-        .and_then(|()| fs::write(folder.join("latest.json"), whole + "\n"))
+        .and_then(|()| fs::write(folder.join(format!("{name}.md")), text))
+        .and_then(|()| fs::write(folder.join(format!("{name}.json")), whole + "\n"))
         .map_err(|e| DriveError::File(folder.display().to_string(), e))
 }

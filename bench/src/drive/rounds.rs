@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::DriveError;
@@ -15,6 +15,9 @@ use super::process::Process;
 use super::report::{Figures, publish};
 use super::system::{resident_kb, tree_seconds};
 use super::target::{Programs, Target, used_bytes};
+
+/// In the database of S8 one run in so many waits for a client.
+const WAITING_EVERY: usize = 100;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -39,7 +42,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    fn wants(&self, scenario: &str) -> bool {
+    pub(super) fn wants(&self, scenario: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only.eq_ignore_ascii_case(scenario))
     }
 
@@ -47,7 +50,7 @@ impl Plan {
     /// the report says why.
     fn does(&self, scenario: &'static str, target: Target, figures: &mut Figures) -> bool {
         let why = target.cannot(scenario);
-        if let (Some(why), true) = (why, self.wants(scenario)) {
+        if let (Some(why), true) = (why, self.wants(scenario) && target.is_peer()) {
             figures.remark(scenario, target, why);
         }
         self.wants(scenario) && why.is_none()
@@ -70,6 +73,15 @@ impl Plan {
             peers: self.peers.clone(),
             installed: self.installed.clone(),
         }
+    }
+
+    fn conditions(&self, rounds: usize) -> Value {
+        json!({
+            "rounds": rounds,
+            "quick": self.quick,
+            "cores": std::thread::available_parallelism().map_or(0, std::num::NonZero::get),
+            "storedRuns": self.stored_runs,
+        })
     }
 
     pub(super) fn folder(&self) -> Result<TempDir, DriveError> {
@@ -103,7 +115,8 @@ impl Stage {
     }
 }
 
-/// Measures everything the plan asks for and publishes it.
+/// Measures everything the plan asks for. The report is written anew after each
+/// round, so a measurement that is stopped early has one too.
 pub async fn measure_all(plan: &Plan) -> Result<(), DriveError> {
     let mut figures = Figures::default();
     for round in 0..plan.rounds {
@@ -113,18 +126,15 @@ pub async fn measure_all(plan: &Plan) -> Result<(), DriveError> {
             eprintln!("round {} of {}: {}", round + 1, plan.rounds, target.name());
             measure_one(plan, target, &mut figures).await?;
         }
+        publish(&figures, &plan.conditions(round + 1), &plan.results)?;
     }
     if plan.wants("S8") && plan.targets.contains(&Target::Toolyard) {
         eprintln!("filling a database with {} runs", plan.stored_runs);
         stored(plan, &mut figures).await?;
+        publish(&figures, &plan.conditions(plan.rounds), &plan.results)?;
     }
-    let conditions = json!({
-        "rounds": plan.rounds,
-        "quick": plan.quick,
-        "cores": std::thread::available_parallelism().map_or(0, std::num::NonZero::get),
-        "storedRuns": plan.stored_runs,
-    });
-    publish(&figures, &conditions, &plan.results)
+    println!("{}", plan.results.join("latest.md").display());
+    Ok(())
 }
 
 async fn measure_one(plan: &Plan, target: Target, figures: &mut Figures) -> Result<(), DriveError> {
@@ -190,7 +200,7 @@ async fn stored(plan: &Plan, figures: &mut Figures) -> Result<(), DriveError> {
     let folder = plan.folder()?;
     let programs = plan.programs();
     let upstream = programs.start_upstream(folder.path()).await?;
-    fill::fill(&programs, upstream.address, folder.path(), plan.stored_runs).await?;
+    fill::fill(&programs, upstream.address, folder.path(), plan.stored_runs, WAITING_EVERY).await?;
     for _ in 0..3 {
         let server = programs.start(Target::Toolyard, upstream.address, folder.path()).await?;
         let Some(server) = server else { continue };

@@ -1,5 +1,7 @@
 //! The client's arithmetic: stamps, lost pieces, percentiles, events.
 
+use serde_json::json;
+use toolyard_bench::chart::picture;
 use toolyard_bench::clock::now_ns;
 use toolyard_bench::drive::DriveError;
 use toolyard_bench::drive::errand::{Errand, Watch};
@@ -59,4 +61,16 @@ fn events_are_whole_at_any_cut() {
         let seen: Vec<(&str, &str)> = seen.iter().map(|(n, d)| (n.as_str(), d.as_str())).collect();
         assert_eq!(seen, want, "cut at {cut}");
     }
+}
+
+#[test]
+fn the_chart_has_a_bar_for_each_server_that_was_measured() {
+    let of = |cpu: f64| json!({"median": {"cpu_ms": cpu, "cpu_us_per_chunk": cpu}});
+    let scenario = json!({"floor-db": of(1.0), "toolyard": of(2.0), "langgraph": of(80.0)});
+    let figures =
+        json!({"S1-live/c16": scenario, "S2/c16": scenario, "S3/c16": scenario, "S4/500": scenario});
+    let svg = picture(&json!({"figures": figures})).unwrap();
+    assert_eq!(svg.matches("<rect").count(), 4 * 3);
+    assert!(svg.contains("80 · 40×") && !svg.contains("Pydantic"), "{svg}");
+    assert!(picture(&json!({"figures": {}})).is_err());
 }

@@ -41,6 +41,7 @@ fn inside(provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, 
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

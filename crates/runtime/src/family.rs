@@ -21,6 +21,7 @@ use toolyard_store::waits::{self, WaitRow};
 use toolyard_store::{StoreError, Tx, blobs};
 
 use crate::blob::fit;
+use crate::facts::is_canceling;
 use crate::starting::Desk;
 
 /// A run that something was appended to, while the runs above it are held.
@@ -246,6 +247,9 @@ impl Member<'_> {
                 continue;
             }
             let Some(row) = runs::lock(tx, self.tenant, &row.id).await? else { continue };
+            if is_canceling(tx, &row).await? {
+                continue;
+            }
             let stop = CancelRequested { reason: None, by: Guarded::Shown(Actor::Gateway {}) };
             desk.wake(tx, &row, vec![stop.into()], 0).await?;
         }

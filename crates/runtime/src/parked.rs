@@ -47,6 +47,7 @@ impl Parking {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn parked(id: &RunId, seq: i64) -> Parked {

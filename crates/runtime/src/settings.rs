@@ -26,6 +26,8 @@ pub struct Settings {
     pub client_tools: ClientToolRules,
     /// Programs that may be connected to this node at once.
     pub client_sockets: usize,
+    /// Every agent's turns become spans, not only of those that name the plugin.
+    pub trace_all: bool,
 }
 
 /// What tools that requests bring are held to.
@@ -61,6 +63,7 @@ impl Settings {
             limits: RunLimits::default(),
             client_tools: ClientToolRules::default(),
             client_sockets: 20_000,
+            trace_all: false,
         }
     }
 }

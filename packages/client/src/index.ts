@@ -18,7 +18,6 @@ export type { Auth } from "./door.js";
 export { ToolyardError, type ClientErrorCode } from "./error.js";
 export type { ClientEvents } from "./events.js";
 export { ToolHandlers, type PageToolHandler } from "./handlers.js";
-export { callMcpTool, listMcpTools, type McpEndpoint, type McpTool } from "./mcp/http.js";
 export type { ResultBody, ResultsTaken } from "./native/tools.js";
 export { Serving, type ServeOptions, type ToolHandler } from "./native/serve.js";
 export type { MessagePosted, NewMessage, SpaceView } from "./native/spaces.js";

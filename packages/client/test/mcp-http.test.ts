@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { callMcpTool, listMcpTools, ToolyardError } from "../src/index.js";
+import { ToolyardError } from "../src/index.js";
+import { callMcpTool, listMcpTools } from "../src/mcp/http.js";
 import { localMcp } from "./local-mcp.js";
 
 const until = async (done: () => boolean) => {

@@ -25,6 +25,7 @@ test("what the package exports", () => {
   expect(Object.keys(everything).sort()).toMatchInlineSnapshot(`
     [
       "GATEWAY_SERVICE",
+      "MCP_SERVICES_KEY",
       "PAGE_SERVICE",
       "PLUGINS_KEY",
       "PermissionCard",
@@ -48,6 +49,7 @@ test("what the package exports", () => {
       "selectionKey",
       "toolNameOf",
       "useAutoToolHandler",
+      "useMcpServices",
       "useModels",
       "usePermissions",
       "usePlugins",

@@ -103,7 +103,7 @@ function Frame({ session }: { session: Session }) {
       <main className="stage" id="main" tabIndex={-1}>
         <header className={`bar ${view === "c" ? "" : "thin"}`}>
           <Button look="plain icon" className="hamburger" icon={Menu} aria-label="Menu" aria-expanded={side} onClick={() => setSide(!side)} />
-          {view === "c" && id ? <ChatTitle spaceId={id} /> : <strong className="grow cut">{title}</strong>}
+          {view === "c" && id ? <ChatTitle spaceId={id} /> : <strong className="grow cut">Toolyard</strong>}
         </header>
         <Suspense fallback={<Loading />}>{shown(view, id, session)}</Suspense>
       </main>

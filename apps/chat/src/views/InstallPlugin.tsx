@@ -84,7 +84,7 @@ export function InstallPlugin({ mode, onDone }: { mode: string; onDone: () => vo
           Choose a file
         </Button>
         <form
-          className="row grow"
+          className="row grow address"
           onSubmit={(event) => {
             event.preventDefault();
             void fetchIt();

@@ -57,11 +57,13 @@ function Line({ service, onEnable, onRemove, onTest }: { service: McpService; on
         </p>
         {state.wrong && <p className="small tone-high" role="alert">{state.wrong}</p>}
       </div>
-      <Button look="tiny" icon={RefreshCw} busy={state.busy ?? false} aria-label={`Test ${service.name}`} onClick={test}>
-        Test
-      </Button>
-      <Switch checked={service.enabled !== false} label={`Use ${service.name}`} onChange={onEnable} />
-      <Button look="plain icon" icon={Trash2} aria-label={`Remove ${service.name}`} onClick={onRemove} />
+      <div className="actions">
+        <Button look="tiny" icon={RefreshCw} busy={state.busy ?? false} aria-label={`Test ${service.name}`} onClick={test}>
+          <span className="wide">Test</span>
+        </Button>
+        <Switch checked={service.enabled !== false} label={`Use ${service.name}`} onChange={onEnable} />
+        <Button look="plain icon" icon={Trash2} aria-label={`Remove ${service.name}`} onClick={onRemove} />
+      </div>
     </li>
   );
 }

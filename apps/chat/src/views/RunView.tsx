@@ -28,7 +28,16 @@ export default function RunView({ runId }: { runId: string }) {
   const run = useQuery(`run ${runId}`, () => get<{ run: Run }>(`/api/runs/${encodeURIComponent(runId)}`), { everyMs: 3000 });
   const timeline = useRunTimeline(runId);
   const [wrong, setWrong] = useState<string>();
-  if (run.data === undefined && run.error) return <Page title="Run"><Wrong what={run.error} onAgain={() => void run.reload()} /></Page>;
+  if (run.data === undefined && run.error) {
+    return (
+      <Page title="Run">
+        <Link href="/runs" className="row small">
+          <ArrowLeft size={15} aria-hidden /> All runs
+        </Link>
+        <Wrong what={run.error} onAgain={() => void run.reload()} />
+      </Page>
+    );
+  }
   const known = run.data?.run;
   const status = timeline.entries.length > 0 ? timeline.status : (known?.status ?? "queued");
   const live = ["queued", "running", "waiting_tool"].includes(status);
@@ -69,7 +78,7 @@ export default function RunView({ runId }: { runId: string }) {
       {wrong && <p className="notice wrong" role="alert">{wrong}</p>}
       <dl className="numbers">
         <Number name="Started" value={ago(timeline.startedAt ?? known?.createdAt)} />
-        <Number name="Took" value={known ? span(Date.parse(known.updatedAt) - Date.parse(known.createdAt)) : "–"} />
+        <Number name="Took" value={known && !live ? span(Date.parse(known.updatedAt) - Date.parse(known.createdAt)) : "–"} />
         <Number name="Steps" value={String(timeline.entries.filter((entry) => entry.kind === "step").length)} />
         <Number name="Tool calls" value={String(timeline.entries.filter((entry) => entry.kind === "call").length)} />
         <Number name="Tokens" value={timeline.usage ? `${timeline.usage.inputTokens.toLocaleString()} in, ${timeline.usage.outputTokens.toLocaleString()} out` : "–"} />
@@ -122,7 +131,7 @@ function Entry({ entry, onReplay }: { entry: TimelineEntry; onReplay: ((step: nu
     place && !isCopy && `on ${place}`,
     model,
     took > 0 && span(took),
-    usage && plural(usage.inputTokens + usage.outputTokens, "token"),
+    usage && !isCopy && plural(usage.inputTokens + usage.outputTokens, "token"),
     cost !== undefined && dollars(cost),
     new Date(startedAt).toLocaleTimeString(),
   ].filter(Boolean);

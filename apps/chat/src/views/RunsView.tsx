@@ -29,6 +29,9 @@ export function statusWord(status: string): string {
   return STATUSES.find(([name]) => name === status)?.[1] ?? "Queued";
 }
 
+/** Runs that do nothing more. */
+const OVER = new Set(["completed", "failed", "canceled"]);
+
 export default function RunsView() {
   const [status, setStatus] = useState("");
   const [asked, setAsked] = useState("");
@@ -66,7 +69,8 @@ export default function RunsView() {
                   <div className="line-body">
                     <div className="line-title">{run.agentName}</div>
                     <div className="small soft cut">
-                      {ago(run.createdAt)} · took {span(Date.parse(run.updatedAt) - Date.parse(run.createdAt))}
+                      {ago(run.createdAt)}
+                      {OVER.has(run.status) ? ` · took ${span(Date.parse(run.updatedAt) - Date.parse(run.createdAt))}` : ""}
                       {run.parentRunId ? " · called by another agent" : ""}
                       {run.errorCode ? ` · ${run.errorCode}` : ""}
                     </div>

@@ -46,8 +46,8 @@ test("no view has a serious finding, is too wide, or asks another server", { tim
   const chat = new URL(first.url()).pathname;
   const { runs } = await gateway.ask<{ runs: { id: string }[] }>("GET", "/api/runs");
   const storageState = await context.storageState();
-  const views = ["/", chat, "/inbox", "/runs", `/runs/${runs[0]?.id}`, "/tools", "/plugins", "/agents", "/agents/assistant", "/library", "/audit"];
-  for (const [width, colorScheme] of [[360, "dark"], [1440, "light"]] as const) {
+  const views = ["/", chat, "/inbox", "/runs", `/runs/${runs[0]?.id}`, "/tools", "/plugins", "/agents", "/agents/assistant", "/agents/new", "/library", "/library/goals", "/audit"];
+  const look = async (width: number, colorScheme: "dark" | "light") => {
     const narrow = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, storageState });
     for (const path of views) {
       const { page, faults } = await open(narrow, gateway, path);
@@ -60,7 +60,8 @@ test("no view has a serious finding, is too wide, or asks another server", { tim
       await page.close();
     }
     await narrow.close();
-  }
+  };
+  await Promise.all([look(360, "dark"), look(1440, "light")]);
   await context.close();
 });
 

@@ -165,3 +165,17 @@ story("a long chat shows its end first, and more when the person looks for it", 
   assert.equal(await page.getByRole("button", { name: "Show earlier messages" }).count(), 0);
   assert.equal(await page.getByText("note 77.", { exact: true }).count(), 1);
 });
+
+story("what is always allowed is not asked again, also not in another chat after a reload", "/", async (page) => {
+  await page.getByRole("button", { name: /^Ask before it acts/ }).click();
+  const first = page.waitForEvent("download");
+  await page.locator("section.permission").getByRole("button", { name: "Always" }).click();
+  await first;
+  await page.getByText("Tool write_file answered").waitFor();
+  await page.goto(gateway.url);
+  const second = page.waitForEvent("download");
+  await say(page, 'call write_file {"path":"again.txt","text":"2"}');
+  assert.equal((await second).suggestedFilename(), "again.txt");
+  await page.getByText("Tool write_file answered").waitFor();
+  assert.equal(await page.locator("section.permission").count(), 0);
+});

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::{Seat, accepted, body, read_json, text_at};
 use crate::drive::DriveError;
-use crate::drive::errand::{Errand, Watch};
+use crate::drive::errand::{Errand, Tool, Watch};
 use crate::frames::Frames;
-use crate::http::Peer;
+use crate::http::{Answer, Peer};
 
 /// The key of the gateways that this rig starts.
 pub const SECRET_KEY: &str = "sk_bench_0123456789abcdef0123456789abcdef";
@@ -82,13 +82,22 @@ impl Native {
     }
 
     pub async fn run(&self, seat: &Seat, errand: &Errand) -> Result<Watch, DriveError> {
+        let watch = Watch::start();
+        let run = self.start(seat, &errand.prompt()).await?;
+        self.follow(&run, errand, watch).await
+    }
+
+    /// Posts a message and gives the run that answers it.
+    pub async fn start(&self, seat: &Seat, prompt: &str) -> Result<String, DriveError> {
         let path = format!("/api/smart-spaces/{}/messages", seat.0);
-        let message = body(&json!({"content": errand.prompt(), "entityId": self.human}));
-        let mut watch = Watch::start();
+        let message = body(&json!({"content": prompt, "entityId": self.human}));
         let posted = read_json("a message", self.peer.post(&path, message).await?).await?;
-        let run = text_at("the run", &posted, "/runs/0/runId")?;
-        let stream = self.peer.get(&format!("/api/runs/{run}/stream")).await?;
-        let mut stream = accepted("the stream", stream).await?;
+        text_at("the run", &posted, "/runs/0/runId")
+    }
+
+    /// Follows a run to its end and runs its client's tools.
+    pub async fn follow(&self, run: &str, errand: &Errand, mut watch: Watch) -> Result<Watch, DriveError> {
+        let mut stream = self.open(&Self::run_stream(run)).await?;
         let (mut frames, mut completed) = (Frames::default(), false);
         while let Some(bytes) = stream.next().await? {
             watch.read(&bytes);
@@ -112,12 +121,13 @@ impl Native {
             if completed {
                 watch.finish();
             }
-            if errand.abandon {
+            // A run that was answered before it was followed tells its calls again.
+            if errand.abandon || errand.tool != Tool::Client {
                 continue;
             }
             for call in calls {
                 watch.pause();
-                self.send_result(&run, &call).await?;
+                self.send_result(run, &call).await?;
             }
         }
         if !completed {
@@ -126,7 +136,31 @@ impl Native {
         watch.end(errand)
     }
 
-    async fn send_result(&self, run: &str, call: &str) -> Result<(), DriveError> {
+    pub fn address(&self) -> SocketAddr {
+        self.peer.address()
+    }
+
+    pub fn run_stream(run: &str) -> String {
+        format!("/api/runs/{run}/stream")
+    }
+
+    pub fn space_stream(space: &Seat) -> String {
+        format!("/api/smart-spaces/{}/stream", space.0)
+    }
+
+    /// A stream that has begun.
+    pub async fn open(&self, path: &str) -> Result<Answer, DriveError> {
+        accepted("the stream", self.peer.get(path).await?).await
+    }
+
+    /// A page of messages before a position.
+    pub async fn page(&self, space: &Seat, before: usize) -> Result<(), DriveError> {
+        let path = format!("/api/smart-spaces/{}/messages?limit=50&beforeSeq={before}", space.0);
+        read_json("a page", self.peer.get(&path).await?).await?;
+        Ok(())
+    }
+
+    pub async fn send_result(&self, run: &str, call: &str) -> Result<(), DriveError> {
         let path = format!("/api/runs/{run}/tool-results");
         let result = json!({"callId": call, "result": {"screen": "a page"}});
         read_json("a result", self.peer.post(&path, body(&result)).await?).await?;

@@ -46,8 +46,7 @@ impl PydanticAi {
     pub async fn run(&self, seat: &Seat, errand: &Errand) -> Result<Watch, DriveError> {
         let mut watch = Watch::start();
         let said = self.kept.with(seat, errand.prompt());
-        let say =
-            |(n, text): (usize, String)| json!({"id": n.to_string(), "role": "user", "content": text});
+        let say = |(n, text): (usize, String)| json!({"id": n.to_string(), "role": "user", "content": text});
         let mut messages: Vec<Value> = said.into_iter().enumerate().map(say).collect();
         let mut ending = self.ask(seat, &messages, &mut watch).await?;
         if let Some(call) = ending.open.take() {

@@ -10,7 +10,7 @@ use toolyard_protocol::manifest::HookName;
 
 use crate::hooks::{Answer, Called, Goes, Hook, Nature, Points, Prompt, Ran, Span, Stage, Step};
 
-pub(super) const ID: &str = "tracing";
+pub const ID: &str = "tracing";
 const KEY: &str = "tracing";
 /// Signs of a text in an attribute.
 const SHOWN: usize = 4_000;

@@ -23,6 +23,7 @@ use toolyard_store::{StoreError, Tx};
 
 pub(crate) use answer::give;
 pub use answer::{AnswerIn, Remember};
+pub(crate) use cancel::is_canceling;
 pub use progress::{ProgressIn, Progressed, Worked};
 pub(crate) use results::take_all;
 pub use results::{ResultIn, Submitted};

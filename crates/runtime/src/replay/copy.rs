@@ -5,8 +5,9 @@
 //! and nothing is executed twice.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use toolyard_engine::{Run, State};
+use toolyard_engine::{Run, State, Turn};
 use toolyard_protocol::event::{
     Event, ModelReplied, RunCreated, RunStarted, ToolCallRequested, ToolReturned,
 };
@@ -34,17 +35,25 @@ pub(super) fn copy(
 ) -> Result<Copied, u32> {
     let mut copier = Copier::new(old, new, created);
     for event in log {
-        if copier.is_there(step) && !is_aftermath(event) {
+        if !copier.is_there(step) {
+            copier.take(event);
+        } else if ends_it(event) {
             break;
+        } else if is_aftermath(event) {
+            copier.take(event);
         }
-        copier.take(event);
     }
     let there = copier.is_there(step) && copier.stands_at(step);
     let Copier { before, run, events, taken, .. } = copier;
     if !there {
-        return Err(last_step(before, log));
+        return Err(last_step(&before, log));
     }
     Ok(Copied { events, run, taken })
+}
+
+/// The wanted step itself, or what came instead of it.
+fn ends_it(event: &Event) -> bool {
+    matches!(event, Event::ModelReplied(_) | Event::MessageTaken(_) | Event::RunFinished(_))
 }
 
 /// What belongs to the steps before, although the next one has begun.
@@ -59,7 +68,7 @@ fn is_aftermath(event: &Event) -> bool {
 }
 
 /// The last step that was begun.
-fn last_step(before: Run, log: &[Event]) -> u32 {
+fn last_step(before: &Run, log: &[Event]) -> u32 {
     let replied = log.iter().filter_map(|event| match event {
         Event::ModelReplied(reply) => Some(reply.step),
         _ => None,
@@ -139,8 +148,8 @@ impl<'a> Copier<'a> {
             }
             Event::ReplyAmended(e) => {
                 let mut amended = e.clone();
-                let turn = self.before.turns().iter().rev();
-                let turn = turn.clone().find(|turn| turn.steps.iter().any(|s| s.reply.step == e.step));
+                let has = |turn: &&Arc<Turn>| turn.steps.iter().any(|step| step.reply.step == e.step);
+                let turn = self.before.turns().iter().rev().find(has);
                 amended.message =
                     MessageId::of_turn(self.new, turn.map_or(self.before.turn(), |turn| turn.number));
                 Some(amended.into())

@@ -8,7 +8,7 @@ use serde_json::json;
 use toolyard_engine::{Input, Note};
 use toolyard_plugins::hooks::{Hook, HookError, Stopped};
 use toolyard_plugins::scripted::Scripted;
-use toolyard_plugins::shipped::SHIPPED;
+use toolyard_plugins::shipped::{SHIPPED, TRACES, Traces};
 use toolyard_protocol::agent::PluginUse;
 use toolyard_protocol::event::PluginEmitted;
 use toolyard_protocol::tool::ToolSpec;
@@ -96,6 +96,8 @@ impl Worker {
             Ok(hooks) => hooks,
             Err(stopped) => return Ok(Err(stopped)),
         };
+        // The operator wants spans of every turn; an agent's own plugin makes them already.
+        let traced = self.rt.settings.trace_all && !compiled.iter().any(|hook| hook.id() == TRACES);
         let installed = uses.iter().any(|one| !SHIPPED.contains(&one.id.as_str()));
         let offer = match self.rt.toolbox.plugins.clone().filter(|_| installed) {
             None => PluginOffer::default(),
@@ -113,7 +115,12 @@ impl Worker {
             return Ok(Err(Stopped { plugin, error }));
         }
         self.close_hooks().await;
-        self.hooks = Some(self.placed(&uses, compiled, &offer));
+        let mut hooks = self.placed(&uses, compiled, &offer);
+        if traced {
+            let last: Arc<dyn Hook> = Arc::new(Traces::default());
+            hooks.all = hooks.all.iter().cloned().chain([last]).collect();
+        }
+        self.hooks = Some(hooks);
         Ok(Ok(offer))
     }
 

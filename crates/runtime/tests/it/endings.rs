@@ -59,6 +59,21 @@ async fn a_cancel_while_waiting_ends_the_call_and_the_run() {
 }
 
 #[tokio::test]
+async fn a_run_is_asked_to_stop_once_however_often_somebody_asks() {
+    let yard = Yard::new(json!([])).await;
+    let run = yard.say("slow 500").await;
+    let ask = || yard.rt.cancel(yard.caller(), run.clone(), None);
+    let asked = tokio::join!(ask(), ask(), ask(), ask(), ask(), ask());
+    let asked: [Result<(), _>; 6] = asked.into();
+    assert!(asked.iter().any(Result::is_ok), "{asked:?}");
+    let late = asked.into_iter().filter_map(Result::err);
+    assert!(late.map(|e| e.code).all(|code| code == ErrorCode::RunEnded));
+    yard.until(&run, RunStatus::Canceled).await;
+    let requests = yard.kinds(&run).await.into_iter().filter(|kind| *kind == "CancelRequested");
+    assert_eq!(requests.count(), 1);
+}
+
+#[tokio::test]
 async fn a_cancel_in_the_middle_of_a_stream_keeps_what_was_shown() {
     let yard = Yard::new(json!([])).await;
     let run = yard.say("slow 500").await;

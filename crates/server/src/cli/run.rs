@@ -18,6 +18,16 @@ pub(super) enum Run {
     Show { id: String },
     /// Stop a run of a running gateway.
     Cancel { id: String },
+    /// Start a run from a step of one that has ended.
+    Replay {
+        id: String,
+        /// The first step that is done anew.
+        #[arg(long, default_value_t = 1)]
+        step: u32,
+        /// Instead of the model that the run used.
+        #[arg(long)]
+        model: Option<String>,
+    },
 }
 
 const COLUMNS: &[&str] = &["id", "status", "agentName", "createdAt", "errorCode"];
@@ -30,6 +40,11 @@ pub(super) async fn obey(command: Run, common: &Common, config: &Config) -> Resu
             let answer = gateway.post(&format!("/api/runs/{id}/cancel"), &json!({})).await?;
             print::value(common.json, &answer, |_| "canceling".to_owned());
         }
+        (Run::Replay { id, step, model }, Reach::Gateway(gateway)) => {
+            let (id, asked) = (id_of(&id)?, json!({"step": step, "model": model}));
+            let answer = gateway.post(&format!("/api/runs/{id}/replay"), &asked).await?;
+            print::value(common.json, &answer, |made| made["runId"].as_str().unwrap_or_default().to_owned());
+        }
         (Run::List, Reach::Gateway(gateway)) => {
             let list = gateway.get("/api/runs", &[("limit", "200")]).await?;
             print::rows(common.json, &list, "runs", COLUMNS);
@@ -37,9 +52,9 @@ pub(super) async fn obey(command: Run, common: &Common, config: &Config) -> Resu
         (Run::Show { id }, Reach::Gateway(gateway)) => {
             print::line(format_args!("{:#}", show_remote(&gateway, &id_of(&id)?).await?));
         }
-        (Run::Cancel { .. }, Reach::Database(store)) => {
+        (Run::Cancel { .. } | Run::Replay { .. }, Reach::Database(store)) => {
             store.close().await;
-            return Err(CliError::said("no gateway runs: start one to cancel a run"));
+            return Err(CliError::said("no gateway runs: start one to cancel or replay a run"));
         }
         (Run::List, Reach::Database(store)) => {
             let done = list(&store, common.json).await;

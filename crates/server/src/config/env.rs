@@ -71,6 +71,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_LOG_FORMAT", &["log", "format"], Form::Text),
     ("TOOLYARD_LOG_LEVEL", &["log", "level"], Form::Text),
     ("TOOLYARD_TELEMETRY_OTLP_TRACES", &["telemetry", "otlp_traces"], Form::Text),
+    ("TOOLYARD_TELEMETRY_ALL_AGENTS", &["telemetry", "all_agents"], Form::Flag),
     ("TOOLYARD_TELEMETRY_AUTHORIZATION", &["telemetry", "authorization"], Form::Text),
 ];
 

@@ -9,10 +9,12 @@ mod env;
 mod hidden;
 mod load;
 mod section;
+mod watching;
 
 pub(crate) use hidden::Hidden;
 pub(crate) use load::{ConfigError, Flags, load, mcp_servers};
 pub(crate) use section::*;
+pub(crate) use watching::*;
 
 /// The JSON Schema of the file.
 pub(crate) fn schema() -> serde_json::Value {

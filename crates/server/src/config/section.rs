@@ -11,6 +11,7 @@ use toolyard_protocol::limits;
 use toolyard_protocol::risk::Risk;
 
 use super::hidden::Hidden;
+use super::watching::{Log, Telemetry};
 
 /// The whole file.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -384,40 +385,6 @@ impl KnowledgeSection {
         let (provider, model) = self.embedding.as_deref()?.split_once('/')?;
         Some((provider.to_owned(), model.to_owned()))
     }
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Log {
-    pub(crate) format: LogFormat,
-    /// `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,toolyard=debug`.
-    pub(crate) level: String,
-}
-
-impl Default for Log {
-    fn default() -> Self {
-        Self { format: LogFormat::Text, level: "info".to_owned() }
-    }
-}
-
-/// Where the spans of the plugin `tracing` go.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Telemetry {
-    /// The address that takes OTLP in JSON, such as
-    /// `http://127.0.0.1:4318/v1/traces`. Missing means that none leave.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) otlp_traces: Option<String>,
-    /// The header `authorization` for it, such as `Basic …`.
-    pub(crate) authorization: Hidden,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum LogFormat {
-    #[default]
-    Text,
-    Json,
 }
 
 /// A model provider.

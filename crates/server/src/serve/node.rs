@@ -14,6 +14,7 @@ pub(super) fn settings(config: &Config) -> io::Result<Settings> {
     settings.ask_from = config.permissions.ask_from;
     settings.embedding = config.knowledge.embedder();
     settings.client_sockets = config.limits.connections;
+    settings.trace_all = config.telemetry.all_agents && config.telemetry.otlp_traces.is_some();
     settings.client_tools = ClientToolRules {
         public: config.limits.public_tools,
         secret: config.limits.secret_tools,

@@ -72,6 +72,7 @@ async fn with_a_gateway_the_commands_go_through_it() {
     good(&elsewhere, &["agent", "put", "b.json", "--url", &gateway.url]);
     assert_eq!(gateway.get("/api/agents/other").await["agent"]["name"], "other");
     assert!(bad(folder, &["run", "cancel", "run_x"]).contains("Run not found"));
+    assert!(bad(folder, &["run", "replay", "run_x", "--step", "2"]).contains("Run not found"));
     let names: Vec<_> = good(folder, &["agent", "list", "--json"])["agents"].as_array().unwrap().clone();
     assert_eq!(names.len(), 2);
     assert_eq!(good(folder, &["agent", "show", "helper"])["agent"]["name"], "helper");

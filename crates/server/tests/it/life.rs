@@ -39,6 +39,10 @@ async fn a_gateway_that_cannot_start_says_why_in_one_sentence() {
 
     let down = refused(&Folder::new(), &[("TOOLYARD_DATABASE_URL", "postgres://u:canary@127.0.0.1:1/x")]);
     assert!(down.contains("database") && !down.contains("canary"), "{down}");
+    let alone = refused(&Folder::new(), &[("TOOLYARD_REDIS_URL", "redis://:canary@127.0.0.1:1")]);
+    assert!(alone.contains("redis_url: needs database_url") && !alone.contains("canary"), "{alone}");
+    let scheme = refused(&Folder::new(), &[("TOOLYARD_REDIS_URL", "http://:canary@127.0.0.1:1")]);
+    assert!(scheme.contains("redis_url: must start with redis://") && !scheme.contains("canary"), "{scheme}");
     let level = refused(&Folder::new(), &[("TOOLYARD_LOG_LEVEL", "toolyard=loud=very")]);
     assert!(level.contains("log.level"), "{level}");
     let jwks = refused(&Folder::new(), &[("TOOLYARD_JWT_JWKS_URL", "http://issuer.example/keys")]);

@@ -6,11 +6,13 @@
 mod a2a;
 mod a2a_clients;
 mod access;
+mod canaries;
 mod chat;
 mod chat_clients;
 mod chat_socket;
 mod citations;
 mod cli;
+mod cluster;
 mod compute;
 #[path = "../kill/database.rs"]
 #[allow(dead_code, reason = "shared with the kill tests, which use all of it")]
@@ -54,6 +56,9 @@ mod plugins;
 mod poison;
 mod progress;
 mod readme;
+#[path = "../../../store/tests/it/redis_server.rs"]
+#[allow(dead_code, reason = "shared with the store's tests, which use all of it")]
+mod redis_server;
 mod replay;
 mod rest;
 mod rows;

@@ -238,6 +238,23 @@ async fn u30_a_plugin_that_is_not_installed_is_told_and_the_run_goes_on() {
     assert_eq!((told.len(), &told[1].0), (2, &json!("citations")), "{told:?}");
 }
 
+/// The operator may want spans of agents that name no plugin; nothing is said in them.
+#[tokio::test]
+async fn u26_all_agents_are_traced_if_the_operator_says_so() {
+    let far = FarSide::start().await;
+    let address = format!("{}/v1/traces", far.url());
+    let env =
+        [("TOOLYARD_TELEMETRY_OTLP_TRACES", address.as_str()), ("TOOLYARD_TELEMETRY_ALL_AGENTS", "true")];
+    let stage = Stage::on(Gateway::start_with(Folder::new(), &env).await, &[], json!([])).await;
+    let run = stage.say("call echo {\"q\": \"canary\"}").await;
+    stage.finish(&run).await;
+    let told = || far.asked().iter().map(|asked| asked.json().to_string()).collect::<String>();
+    eventually("the turn is told", async || told().contains("\"invoke_agent\"")).await;
+    let told = told();
+    assert!(told.contains("execute_tool echo") && told.contains(&run), "{told}");
+    assert!(!told.contains("canary"), "{told}");
+}
+
 /// Row U26: a turn becomes spans at the operator's collector.
 #[tokio::test]
 async fn u26_the_spans_of_a_turn_reach_the_collector() {

@@ -188,6 +188,34 @@ fn every_proof_of_reliability_md_exists() {
     }
 }
 
+/// Each row of the promises has its line, and each test that a line names exists.
+#[test]
+fn every_row_of_reliability_md_names_tests_that_exist() {
+    let page = text("docs/reliability.md");
+    let rows = (1..=18).map(|n| format!("D{n}")).chain((1..=8).map(|n| format!("S{n}")));
+    for row in rows.chain((1..=20).map(|n| format!("X{n}"))) {
+        assert_eq!(page.matches(&format!("\n| {row} |")).count(), 1, "{row}");
+    }
+    let mut tests = String::new();
+    for folder in ["crates", "tests/faults", "xtask"] {
+        for file in files_below(&root().join(folder), "rs") {
+            tests.push_str(&std::fs::read_to_string(file).unwrap());
+        }
+    }
+    let named = |word: &&str| word.len() > 12 && word.contains('_') && !word.contains([' ', '/', '.']);
+    let names: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
+        .filter(named)
+        .collect();
+    assert!(names.len() > 80, "only {} names", names.len());
+    for name in names {
+        let found = [format!("fn {name}("), format!("    {name}: "), format!("::{name},")];
+        assert!(found.iter().any(|t| tests.contains(t.as_str())), "no test {name}");
+    }
+}
+
 #[test]
 fn every_link_of_the_documentation_leads_somewhere() {
     let root = root();

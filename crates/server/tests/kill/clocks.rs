@@ -1,6 +1,10 @@
 //! D4: no trust in a node's clock. On PostgreSQL the database's time decides.
 //! On SQLite the machine's clock is the database's, so it may be wrong, but it
 //! never goes back.
+//!
+//! A build with failpoints reads its skew from a file. PostgreSQL's time does not
+//! come that way, so its nodes get a wrong machine clock instead: a small library
+//! in front of libc, of which every part of the process hears.
 
 use std::time::{Duration, Instant};
 
@@ -27,6 +31,50 @@ fn node(database: &Database, active_runs: usize) -> Gateway<'_> {
     let skew = database.folder.path().join("skew").to_str().unwrap().to_owned();
     let env = [("TOOLYARD_CLOCK_SKEW", skew), ("TOOLYARD_LIMITS_ACTIVE_RUNS", active_runs.to_string())];
     Gateway::start_with(database, env.map(|(name, value)| (name.to_owned(), value)).into())
+}
+
+/// What is put in front of libc: the wall clock is wrong by the milliseconds in
+/// the file, and time that only passes is left alone.
+const WRONG_CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *at) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int done = real(id, at);
+    const char *file = getenv("TEST_MACHINE_SKEW");
+    if (done != 0 || id != CLOCK_REALTIME || !file) return done;
+    FILE *in = fopen(file, "r");
+    if (!in) return done;
+    long ms = 0;
+    if (fscanf(in, "%ld", &ms) == 1) at->tv_sec += ms / 1000;
+    fclose(in);
+    return done;
+}
+"#;
+
+/// A node whose machine has a wrong clock, as `set_clock` says.
+fn wrong_machine(database: &Database) -> Gateway<'_> {
+    let folder = database.folder.path();
+    let (code, library) = (folder.join("clock.c"), folder.join("clock.so"));
+    std::fs::write(&code, WRONG_CLOCK).unwrap();
+    let mut cc = std::process::Command::new("cc");
+    let built = cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&code).arg("-ldl").status();
+    assert!(built.unwrap().success(), "cc builds a library of ten lines");
+    let path = |file: std::path::PathBuf| file.to_str().unwrap().to_owned();
+    let env = [("LD_PRELOAD", path(library)), ("TEST_MACHINE_SKEW", path(folder.join("skew")))];
+    Gateway::start_with(database, env.map(|(name, value)| (name.to_owned(), value)).into())
+}
+
+/// A user's token that runs out in five minutes, by the right time.
+fn token() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let claims = json!({"sub": "ann", "exp": now + 300});
+    let key = jsonwebtoken::EncodingKey::from_secret(crate::gateway::JWT_SECRET.as_bytes());
+    jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key).unwrap()
 }
 
 async fn say(gateway: &mut Gateway<'_>, world: &World, space: usize, text: &str) -> String {
@@ -139,7 +187,11 @@ async fn d4_on_postgres_two_nodes_with_clocks_ten_minutes_wrong_agree() {
     let (slow_clock, fast_clock) = (world.database.copy(), world.database.copy());
     set_clock(&slow_clock, -10 * MINUTE_MS);
     set_clock(&fast_clock, 10 * MINUTE_MS);
-    let (mut late, mut early) = (node(&slow_clock, 8), node(&fast_clock, 8));
+    let (mut late, mut early) = (wrong_machine(&slow_clock), wrong_machine(&fast_clock));
+    // The clocks are wrong indeed: a token is checked by the node's own.
+    let token = token();
+    assert_eq!(late.status_as_user("/api/smart-spaces", &token).await, 200);
+    assert_eq!(early.status_as_user("/api/smart-spaces", &token).await, 401);
     // Leases: while both live nobody takes a run from the other.
     let by_late = say(&mut late, &world, 0, "slow 120").await;
     let by_early = say(&mut early, &world, 1, "slow 120").await;
@@ -154,6 +206,9 @@ async fn d4_on_postgres_two_nodes_with_clocks_ten_minutes_wrong_agree() {
     let robot = json!({"clientId": "robot"});
     assert_eq!(late.call("POST", &claim, Some(&tab), None).await.0, 200);
     assert_eq!(early.call("POST", &claim, Some(&robot), None).await.0, 409);
+    // In the middle of their leases both clocks step, one of them back.
+    set_clock(&slow_clock, 10 * MINUTE_MS);
+    set_clock(&fast_clock, -10 * MINUTE_MS);
     until(&mut early, &resting, "completed").await;
     for run in [&by_late, &by_early] {
         until(&mut late, run, "completed").await;

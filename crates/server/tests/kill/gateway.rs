@@ -9,6 +9,8 @@ use crate::database::Database;
 use crate::listener::Listener;
 
 const SECRET: &str = "sk_kill_0123456789abcdef";
+const PUBLIC: &str = "pk_kill_0123456789abcdef";
+pub(crate) const JWT_SECRET: &str = "a-secret-of-the-kill-tests-0123456789";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Gateway<'d> {
@@ -79,6 +81,20 @@ impl<'d> Gateway<'d> {
         let status = response.status().as_u16();
         let bytes = response.bytes().await.ok()?;
         Some((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
+    }
+
+    /// What a user with a token is answered.
+    pub(crate) async fn status_as_user(&mut self, path: &str, token: &str) -> u16 {
+        let started = Instant::now();
+        loop {
+            assert!(started.elapsed() < PATIENCE, "{path} was never answered\n{}", self.log());
+            let Some(url) = self.find_url() else { continue };
+            let request = self.client.get(format!("{url}{path}")).header("x-public-key", PUBLIC);
+            match request.bearer_auth(token).send().await {
+                Ok(response) => return response.status().as_u16(),
+                Err(_) => pause(),
+            }
+        }
     }
 
     pub(crate) async fn post(&mut self, path: &str, body: Value) -> Value {
@@ -186,8 +202,8 @@ fn spawn(database: &Database, env: &[(String, String)]) -> Child {
         .current_dir(data)
         .env("TOOLYARD_DATA", data)
         .env("TOOLYARD_SECRET_KEY", SECRET)
-        .env("TOOLYARD_PUBLIC_KEY", "pk_kill_0123456789abcdef")
-        .env("TOOLYARD_JWT_SECRET", "a-secret-of-the-kill-tests-0123456789")
+        .env("TOOLYARD_PUBLIC_KEY", PUBLIC)
+        .env("TOOLYARD_JWT_SECRET", JWT_SECRET)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log);

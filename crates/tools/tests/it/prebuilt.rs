@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use toolyard_protocol::tool::Toolset;
-use toolyard_protocol::{WebhookId, agent};
+use toolyard_protocol::{NodeId, WebhookId, agent};
 use toolyard_store::inbox;
+use toolyard_store::runs::Owner;
 use toolyard_store::secrets::Sealed;
 use toolyard_store::webhooks::{self, Wanted, Webhook};
 use toolyard_tools::prebuilt::{self, ACTIONS};
@@ -125,7 +126,8 @@ async fn g27_a_repeated_call_notifies_once_on_every_channel() {
             Box::pin(async move {
                 let notices = inbox::list(tx, &tenant, Some(&ann), true, None, 10).await?;
                 let later = tx.now().await?.plus_millis(1000);
-                let mut parcels = toolyard_store::outbox::take(tx, later, 10).await?;
+                let me = Owner { node: NodeId::parse("a").unwrap(), incarnation: "1".to_owned() };
+                let mut parcels = toolyard_store::outbox::take(tx, &me, later, 10).await?;
                 parcels.sort_by(|a, b| a.kind.cmp(&b.kind));
                 Ok((notices, parcels))
             })

@@ -1,4 +1,4 @@
-import { callMcpTool, listMcpTools, type McpEndpoint, type McpTool } from "@toolyard/client";
+import type { McpEndpoint, McpTool } from "@toolyard/client/mcp-http";
 import { Store } from "../store.js";
 import type { ToolRegistry } from "../tools/registry.js";
 import { onStorage, readStorage, writeStorage } from "../tools/selection.js";
@@ -28,6 +28,9 @@ export interface NewMcpService {
   url: string;
   token?: string | undefined;
 }
+
+/** Only pages that have a service need it. */
+const speaker = () => import("@toolyard/client/mcp-http");
 
 const RESERVED = new Set(["page", "gateway"]);
 
@@ -68,7 +71,7 @@ export class McpServiceStore {
     if (title === "") throw new Error("The service needs a name");
     if (!/^https?:\/\//i.test(url.trim()) || !URL.canParse(url.trim())) throw new Error("The address must begin with http:// or https://");
     const endpoint = { url: url.trim(), ...(token ? { token } : {}) };
-    const tools = await listMcpTools(endpoint);
+    const tools = await (await speaker()).listMcpTools(endpoint);
     const service = { id: this.#freeId(title), name: title, ...endpoint, tools, listedAt: new Date().toISOString() };
     this.#write([...this.get(), service]);
     return service;
@@ -78,7 +81,7 @@ export class McpServiceStore {
   readonly refresh = async (id: string): Promise<void> => {
     const service = this.get().find((each) => each.id === id);
     if (!service) return;
-    const tools = await listMcpTools(endpointOf(service));
+    const tools = await (await speaker()).listMcpTools(endpointOf(service));
     this.#change(id, { tools, listedAt: new Date().toISOString() });
   };
 
@@ -119,6 +122,7 @@ export class McpServiceStore {
       const execute: PageTools[string] = async (input: unknown, { signal, progress }) => {
         const service = this.get().find((each) => each.id === id);
         if (!service) throw new Error("Service configuration not found");
+        const { callMcpTool } = await speaker();
         return (await callMcpTool(endpointOf(service), name, input, { signal, progress })) ?? null;
       };
       return [name, { description, parameters, execute, serviceId: id, ...(isDestructive ? { risk: "high" as const } : {}) }];

@@ -1,0 +1,122 @@
+//! Real gateways, real clients and a storm by seed. What happens is written
+//! into a [`History`]; nothing here judges it.
+
+mod client;
+mod dump;
+pub mod far_side;
+mod nodes;
+mod postgres;
+mod readers;
+mod stories;
+mod storm;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::dice::Dice;
+use crate::history::{History, Record};
+
+pub use stories::Scenario;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Database {
+    Sqlite,
+    /// Two gateways on one PostgreSQL server of their own.
+    Postgres,
+}
+
+/// What to play, and with which programs.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub gateway: PathBuf,
+    /// This package's own program: the far side runs as a process of its own.
+    pub far_side: PathBuf,
+    pub scenario: Scenario,
+    pub database: Database,
+    pub seed: u64,
+    pub storm: Duration,
+    /// Clients that work at once.
+    pub players: usize,
+}
+
+/// Everything that the players share.
+pub(crate) struct Yard {
+    plan: Plan,
+    nodes: Vec<nodes::Node>,
+    postgres: Option<postgres::Postgres>,
+    far_side: far_side::FarSide,
+    http: reqwest::Client,
+    history: Mutex<History>,
+    calm: AtomicBool,
+    /// When the storm ended.
+    calmed: Mutex<Option<Instant>>,
+}
+
+impl Yard {
+    pub(crate) fn note(&self, record: Record) {
+        self.history.lock().unwrap().push(record);
+    }
+    pub(crate) fn is_calm(&self) -> bool {
+        self.calm.load(Ordering::SeqCst)
+    }
+    /// How long it has been quiet.
+    pub(crate) fn quiet(&self) -> Duration {
+        self.calmed.lock().unwrap().map(|at| at.elapsed()).unwrap_or_default()
+    }
+}
+
+/// The machine's time, which is also the databases'.
+pub(crate) fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Plays the plan to its end and answers the history.
+pub async fn run(plan: Plan) -> History {
+    let mut dice = Dice::new(plan.seed);
+    let yard = Arc::new(set_up(plan).await);
+    let cast = stories::cast(&yard).await;
+    let mut players = tokio::task::JoinSet::new();
+    for number in 0..yard.plan.players {
+        players.spawn(stories::player(yard.clone(), cast.clone(), number, dice.fork()));
+    }
+    let until = Instant::now() + yard.plan.storm;
+    storm::rage(&yard, &mut dice, until).await;
+    yard.calm.store(true, Ordering::SeqCst);
+    *yard.calmed.lock().unwrap() = Some(Instant::now());
+    while let Some(done) = players.join_next().await {
+        done.expect("a player");
+    }
+    dump::dump(&yard, &cast).await;
+    let history = std::mem::take(&mut *yard.history.lock().unwrap());
+    for node in &yard.nodes {
+        node.end();
+    }
+    history
+}
+
+async fn set_up(plan: Plan) -> Yard {
+    let far_side = far_side::FarSide::start(&plan.far_side, plan.seed);
+    let postgres = (plan.database == Database::Postgres).then(postgres::Postgres::start);
+    let count = if postgres.is_some() { 2 } else { 1 };
+    let url = postgres.as_ref().map(|server| server.url.clone());
+    let nodes = (0..count).map(|_| nodes::Node::start(&plan.gateway, url.as_deref(), &far_side.address));
+    let nodes: Vec<_> = nodes.collect();
+    let http =
+        reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().expect("a client");
+    let yard = Yard {
+        nodes,
+        postgres,
+        far_side,
+        http,
+        history: Mutex::default(),
+        calm: AtomicBool::new(false),
+        calmed: Mutex::default(),
+        plan,
+    };
+    let (scenario, database) = (format!("{:?}", yard.plan.scenario), format!("{:?}", yard.plan.database));
+    yard.note(Record::Began { scenario, seed: yard.plan.seed, database });
+    yard
+}

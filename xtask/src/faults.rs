@@ -1,0 +1,69 @@
+//! `faults`: builds the gateway and the fault suite, and starts a storm or the
+//! simulation with a seed. The suite itself is `tests/faults`.
+
+use std::process::Command;
+
+/// What to play.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Faults {
+    /// text, client-tool, gateway-tool, approval, timers, plans, prebuilt,
+    /// cancel, mixed; or `simulation`.
+    #[arg(long, default_value = "mixed")]
+    scenario: String,
+    /// sqlite: one gateway. postgres: two, and a server that crashes as well.
+    #[arg(long, default_value = "sqlite")]
+    database: String,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[arg(long, default_value_t = 1.0)]
+    minutes: f64,
+    /// Clients that work at once.
+    #[arg(long, default_value_t = 8)]
+    players: u32,
+    /// Release build of the gateway.
+    #[arg(long)]
+    release: bool,
+    /// Only print the named places where a test build can be broken.
+    #[arg(long)]
+    list: bool,
+}
+
+pub(crate) fn run(faults: &Faults) -> Result<String, String> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.current_dir(&root).args(["build", "--quiet", "-p", "toolyard-faults"]);
+    if !faults.list && faults.scenario != "simulation" {
+        build.args(["-p", "toolyard"]);
+    }
+    if faults.release {
+        build.arg("--release");
+    }
+    done(build, "the build")?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
+    let built = target.join(if faults.release { "release" } else { "debug" });
+    let mut suite = Command::new(built.join("toolyard-faults"));
+    suite.current_dir(&root);
+    let (seed, minutes) = (faults.seed.to_string(), faults.minutes.to_string());
+    match (faults.list, faults.scenario.as_str()) {
+        (true, _) => {
+            suite.arg("places");
+        }
+        (false, "simulation") => {
+            suite.args(["simulate", "--seed", &seed, "--minutes", &minutes]);
+        }
+        (false, scenario) => {
+            suite.args(["run", "--scenario", scenario, "--seed", &seed, "--minutes", &minutes]);
+            suite.args(["--database", &faults.database, "--players", &faults.players.to_string()]);
+            suite.arg("--gateway").arg(built.join("toolyard"));
+            suite.arg("--history").arg(target.join(format!("faults-{}-{seed}.jsonl", faults.database)));
+        }
+    }
+    done(suite, "the suite")?;
+    Ok(String::new())
+}
+
+fn done(mut command: Command, what: &str) -> Result<(), String> {
+    let status = command.status().map_err(|e| format!("{what} cannot be started: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{what} failed")) }
+}
