@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use secrecy::SecretString;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use toolyard_egress::{Door, EgressError, Header, Letter, Only, Opened, Patience, Verb, Whole};
 
 use crate::server::{Server, ok, redirect};
@@ -133,6 +133,7 @@ async fn x10_an_answer_that_dribbles_ends_at_its_deadline() {
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
+        assert_ne!(socket.read(&mut [0; 1024]).await.unwrap(), 0);
         let mut written = socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n").await;
         while written.is_ok() {
             tokio::time::sleep(Duration::from_millis(5)).await;
