@@ -28,8 +28,8 @@ fn s6_chat_completions_keep_events_that_nobody_knows() {
     let said = json!({ "choices": [{ "index": 0, "delta": { "content": "ok" }, "finish_reason": "stop" }] });
     let stream = format!(
         "{}event: router.note\ndata: {{\"queue\":3}}\n\nevent: news\ndata: no json\n\n: comment\n\n{}data: [DONE]\n\n",
-        events(&[filter.clone()]),
-        events(&[said.clone()]),
+        events(std::slice::from_ref(&filter)),
+        events(std::slice::from_ref(&said)),
     );
     assert_eq!(
         kept::<openai::Decoder>(&stream),

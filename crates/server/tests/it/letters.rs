@@ -28,7 +28,8 @@ struct PostOffice {
 
 impl PostOffice {
     async fn open(folder: &Path) -> Option<Self> {
-        let python = std::env::var("TOOLYARD_REFEREES").ok().filter(|path| !path.is_empty() && path != "none");
+        let python =
+            std::env::var("TOOLYARD_REFEREES").ok().filter(|path| !path.is_empty() && path != "none");
         let Some(python) = python else {
             eprintln!("TOOLYARD_REFEREES is not set: no mail server, nothing is proved here");
             return None;
