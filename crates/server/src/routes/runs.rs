@@ -110,7 +110,7 @@ fn created_body(made: &CreatedRun) -> String {
 
 /// Another try, from a step of a run that has ended.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct ReplayRun {
     /// The first step that is done anew, from 1. What was said and done before
     /// it is taken over, and nothing of it is executed again.

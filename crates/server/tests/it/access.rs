@@ -110,7 +110,7 @@ fn with_body(route: &Route, ids: &[(&str, String)], request: RequestBuilder) -> 
         "entityId": id("{entity}"), "content": "hi", "decision": "allow", "clientId": "cli_1",
         "smartSpaceId": id("{space}"), "agentEntityId": id("{entity}"), "tool": "look", "effect": "deny",
         "runId": id("{run}"), "callId": "call_x", "result": 1, "threadId": "t",
-        "messages": [{"id": "u", "role": "user", "content": "hi"}]
+        "messages": [{"id": "u", "role": "user", "content": "hi"}], "enabled": false
     }))
 }
 

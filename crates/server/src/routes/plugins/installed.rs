@@ -114,7 +114,7 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
 
 /// What of a plugin may be changed.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct PatchPlugin {
     /// False: it stays installed, and runs nothing.
     enabled: bool,
