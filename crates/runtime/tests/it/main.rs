@@ -12,6 +12,7 @@ mod live;
 mod locks;
 mod memory;
 mod messages;
+mod model_faults;
 mod models;
 mod outbox;
 mod picks;

@@ -15,17 +15,17 @@ use crate::yard::{Yard, config};
 
 const PRICE: Price = Price { input: 2.0, output: 10.0, cached: None, cache_write: None };
 
-fn said(text: &str) -> Reply {
+pub(crate) fn said(text: &str) -> Reply {
     Reply::stream().text(text).finish("stop").usage(100, 10).done()
 }
 
-fn described(id: &str, provider: &str) -> ModelRecord {
+pub(crate) fn described(id: &str, provider: &str) -> ModelRecord {
     let model = format!("{provider}-large");
     ModelRecord { id: id.to_owned(), price: Some(PRICE), ..ModelRecord::bare(provider, &model) }
 }
 
 /// Two vendors, each with one described model; `first` falls back on `second`.
-fn registry(first: &Upstream, second: &Upstream) -> Registry {
+pub(crate) fn registry(first: &Upstream, second: &Upstream) -> Registry {
     let settings = [("one", first), ("two", second)].map(|(name, upstream)| ProviderSettings {
         name: name.to_owned(),
         kind: ProviderKind::OpenAi,
@@ -37,7 +37,7 @@ fn registry(first: &Upstream, second: &Upstream) -> Registry {
     Registry::new(providers, vec![first, described("second", "two")]).unwrap()
 }
 
-fn first_model(extra: Value) -> Value {
+pub(crate) fn first_model(extra: Value) -> Value {
     let mut config = config(json!([]), extra);
     config["model"] = json!({"name": "first"});
     config
@@ -62,22 +62,22 @@ async fn posted(yard: &Yard, text: &str, model: &str) -> Result<RunId, toolyard_
     }
 }
 
-fn replies(events: &[Event]) -> Vec<&ModelReplied> {
+pub(crate) fn replies(events: &[Event]) -> Vec<&ModelReplied> {
     events.iter().filter_map(|e| if let Event::ModelReplied(e) = e { Some(e) } else { None }).collect()
 }
 
-fn finished(events: &[Event]) -> &RunFinished {
+pub(crate) fn finished(events: &[Event]) -> &RunFinished {
     match events.last() {
         Some(Event::RunFinished(end)) => end,
         other => panic!("{other:?}"),
     }
 }
 
-fn compacted(events: &[Event]) -> Vec<&HistoryCompacted> {
+pub(crate) fn compacted(events: &[Event]) -> Vec<&HistoryCompacted> {
     events.iter().filter_map(|e| if let Event::HistoryCompacted(e) = e { Some(e) } else { None }).collect()
 }
 
-fn all_text(seen: &Seen) -> String {
+pub(crate) fn all_text(seen: &Seen) -> String {
     seen.body["messages"].to_string()
 }
 

@@ -70,6 +70,7 @@ mod socket;
 mod streams;
 mod tokens;
 mod tool_list;
+mod vendor_words;
 mod web;
 mod webhooks;
 mod yard;
