@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 
@@ -111,6 +112,16 @@ export async function openBrowser(): Promise<Browser> {
     executablePath: CHROMIUM,
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", ...LOCAL],
   });
+}
+
+/** One gateway and one browser for all stories of a file. They end with it. */
+export async function stage(): Promise<{ gateway: Gateway; browser: Browser }> {
+  const [gateway, browser] = [await Gateway.start(), await openBrowser()];
+  after(async () => {
+    await browser.close();
+    await gateway.close();
+  });
+  return { gateway, browser };
 }
 
 /** What a page must never do. */

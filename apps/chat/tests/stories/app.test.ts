@@ -1,22 +1,11 @@
 /** Stories of the web app, told by a real browser against the real gateway. */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { Gateway, open, openBrowser, PATIENCE, say, type Watched } from "../yard.ts";
+import { Gateway, open, PATIENCE, say, stage, type Watched } from "../yard.ts";
 
-let gateway: Gateway;
-let browser: Browser;
+const { gateway, browser } = await stage();
 const contexts: BrowserContext[] = [];
-
-before(async () => {
-  gateway = await Gateway.start();
-  browser = await openBrowser();
-}, { timeout: 4 * PATIENCE });
-
-after(async () => {
-  await browser?.close();
-  await gateway?.close();
-});
 
 /** A person: a browser of their own, wide or narrow. */
 async function visitor(path = "/", options: Parameters<Browser["newContext"]>[0] = {}): Promise<Watched & { context: BrowserContext }> {

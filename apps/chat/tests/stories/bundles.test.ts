@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { Gateway, open, openBrowser, PATIENCE, ROOT, say } from "../yard.ts";
+import { before, test } from "node:test";
+import type { Page } from "playwright-core";
+import { open, PATIENCE, ROOT, say, stage } from "../yard.ts";
 
 const BINARY = process.env["TOOLYARD_BIN"] ?? join(process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target"), "debug/toolyard");
 const ZONES = ["UTC", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Chatham"];
@@ -72,16 +72,13 @@ interface Event {
   error?: string;
 }
 
-let gateway: Gateway;
-let browser: Browser;
+const { gateway, browser } = await stage();
 let page: Page;
 let faults: string[];
 let space: string;
 let ann: string;
 
 before(async () => {
-  gateway = await Gateway.start();
-  browser = await openBrowser();
   const documents = [TIME, FORMS].map(signed);
   await gateway.ask("PUT", "/api/curators/acme", { plugins: ["dev-*"] });
   const { algorithm, publicKey } = JSON.parse(readFileSync(join(gateway.folder, "acme.key.pub"), "utf8")) as Record<string, string>;
@@ -109,11 +106,6 @@ before(async () => {
     await page.getByRole("switch", { name: `Use ${document["name"] as string}` }).waitFor();
   }
 }, { timeout: 6 * PATIENCE });
-
-after(async () => {
-  await browser?.close();
-  await gateway?.close();
-});
 
 /** A plugin with the signature of the curator. */
 function signed(plugin: Record<string, unknown>): Record<string, unknown> {

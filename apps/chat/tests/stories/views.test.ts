@@ -2,23 +2,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { after, before, test } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { Gateway, open, openBrowser, PATIENCE, say } from "../yard.ts";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { open, PATIENCE, say, stage } from "../yard.ts";
 
-let gateway: Gateway;
-let browser: Browser;
+const { gateway, browser } = await stage();
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-before(async () => {
-  gateway = await Gateway.start();
-  browser = await openBrowser();
-}, { timeout: 4 * PATIENCE });
-
-after(async () => {
-  await browser?.close();
-  await gateway?.close();
-});
 
 interface Finding {
   id: string;

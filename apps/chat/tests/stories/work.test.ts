@@ -2,23 +2,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import { test } from "node:test";
+import type { BrowserContext, Page } from "playwright-core";
 import { localMcp } from "../../../../packages/client/test/local-mcp.ts";
-import { Gateway, open, openBrowser, PATIENCE, ROOT, say } from "../yard.ts";
+import { open, PATIENCE, ROOT, say, stage } from "../yard.ts";
 
-let gateway: Gateway;
-let browser: Browser;
-
-before(async () => {
-  gateway = await Gateway.start();
-  browser = await openBrowser();
-}, { timeout: 4 * PATIENCE });
-
-after(async () => {
-  await browser?.close();
-  await gateway?.close();
-});
+const { gateway, browser } = await stage();
 
 function story(name: string, path: string, tell: (page: Page, context: BrowserContext) => Promise<void>) {
   test(name, { timeout: 6 * PATIENCE }, async () => {

@@ -9,10 +9,9 @@ use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::kept::Kept;
-use super::{Seat, accepted, body, text_at};
+use super::{Seat, accepted, body, each_event, text_at};
 use crate::drive::DriveError;
 use crate::drive::errand::{Errand, Watch};
-use crate::frames::Frames;
 use crate::http::Peer;
 
 #[derive(Debug)]
@@ -67,15 +66,9 @@ impl AiSdk {
 
     async fn ask(&self, seat: &Seat, messages: &[Value], watch: &mut Watch) -> Result<Ending, DriveError> {
         let request = body(&json!({"id": seat.0, "messages": messages, "trigger": "submit-message"}));
-        let mut answer = accepted("a message", self.peer.post("/api/chat", request).await?).await?;
-        let (mut frames, mut ending) = (Frames::default(), Ending::default());
-        while let Some(bytes) = answer.next().await? {
-            watch.read(&bytes);
-            frames.push(&bytes);
-            while let Some(event) = frames.next_event() {
-                ending.take(event.data, watch)?;
-            }
-        }
+        let answer = accepted("a message", self.peer.post("/api/chat", request).await?).await?;
+        let mut ending = Ending::default();
+        each_event(answer, watch, |event, watch| ending.take(event.data, watch)).await?;
         Ok(ending)
     }
 }

@@ -8,10 +8,9 @@ use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::kept::Kept;
-use super::{Seat, accepted, body};
+use super::{Seat, accepted, body, each_event};
 use crate::drive::DriveError;
 use crate::drive::errand::{Errand, Tool, Watch};
-use crate::frames::Frames;
 use crate::http::Peer;
 
 #[derive(Debug)]
@@ -53,15 +52,13 @@ impl Direct {
     async fn ask(&self, messages: &[Value], watch: &mut Watch) -> Result<(), DriveError> {
         let request = body(&json!({"model": "mock", "stream": true, "messages": messages}));
         let answer = self.peer.post("/v1/chat/completions", request).await?;
-        let mut answer = accepted("the model call", answer).await?;
-        let (mut frames, mut done) = (Frames::default(), false);
-        while let Some(bytes) = answer.next().await? {
-            watch.read(&bytes);
-            frames.push(&bytes);
-            while let Some(event) = frames.next_event() {
-                done |= event.data == "[DONE]";
-            }
-        }
+        let answer = accepted("the model call", answer).await?;
+        let mut done = false;
+        each_event(answer, watch, |event, _| {
+            done |= event.data == "[DONE]";
+            Ok(())
+        })
+        .await?;
         if done { Ok(()) } else { Err(DriveError::Failed("the stream was cut".to_owned())) }
     }
 }

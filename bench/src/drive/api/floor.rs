@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
-use super::{Seat, accepted, body, text_at};
+use super::{Seat, accepted, body, each_event, text_at};
 use crate::drive::DriveError;
 use crate::drive::errand::{Errand, Watch};
-use crate::frames::Frames;
 use crate::http::{Answer, Peer};
 
 #[derive(Debug)]
@@ -64,23 +63,21 @@ impl Floor {
     }
 }
 
-async fn follow(mut answer: Answer, watch: &mut Watch) -> Result<Stretch, DriveError> {
-    let (mut frames, mut end) = (Frames::default(), None);
-    while let Some(bytes) = answer.next().await? {
-        watch.read(&bytes);
-        frames.push(&bytes);
-        while let Some(event) = frames.next_event() {
-            match event.name {
-                "delta" => watch.live += 1,
-                "done" => end = Some(Stretch::Done),
-                "call" => {
-                    let call: Value = serde_json::from_str(event.data).unwrap_or_default();
-                    end = Some(Stretch::Call(text_at("a call", &call, "/callId")?));
-                }
-                "failed" => return Err(DriveError::Failed(event.data.to_owned())),
-                _ => {}
+async fn follow(answer: Answer, watch: &mut Watch) -> Result<Stretch, DriveError> {
+    let mut end = None;
+    each_event(answer, watch, |event, watch| {
+        match event.name {
+            "delta" => watch.live += 1,
+            "done" => end = Some(Stretch::Done),
+            "call" => {
+                let call: Value = serde_json::from_str(event.data).unwrap_or_default();
+                end = Some(Stretch::Call(text_at("a call", &call, "/callId")?));
             }
+            "failed" => return Err(DriveError::Failed(event.data.to_owned())),
+            _ => {}
         }
-    }
+        Ok(())
+    })
+    .await?;
     end.ok_or_else(|| DriveError::Failed("the stream was cut".to_owned()))
 }

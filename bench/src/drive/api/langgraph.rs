@@ -8,10 +8,9 @@ use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::kept::Kept;
-use super::{Seat, accepted, body};
+use super::{Seat, accepted, body, each_event};
 use crate::drive::DriveError;
 use crate::drive::errand::{Errand, Watch};
-use crate::frames::Frames;
 use crate::http::Peer;
 
 #[derive(Debug)]
@@ -58,20 +57,18 @@ impl LangGraph {
 
     async fn follow(&self, seat: &Seat, asked: &Value, watch: &mut Watch) -> Result<Stretch, DriveError> {
         let path = format!("/threads/{}/runs/stream", seat.0);
-        let mut answer = accepted("a run", self.peer.post(&path, body(asked)).await?).await?;
-        let (mut frames, mut end) = (Frames::default(), None);
-        while let Some(bytes) = answer.next().await? {
-            watch.read(&bytes);
-            frames.push(&bytes);
-            while let Some(event) = frames.next_event() {
-                match event.name {
-                    "message" => watch.live += 1,
-                    "paused" => end = Some(Stretch::Paused),
-                    "end" => end = Some(Stretch::Done),
-                    _ => {}
-                }
+        let answer = accepted("a run", self.peer.post(&path, body(asked)).await?).await?;
+        let mut end = None;
+        each_event(answer, watch, |event, watch| {
+            match event.name {
+                "message" => watch.live += 1,
+                "paused" => end = Some(Stretch::Paused),
+                "end" => end = Some(Stretch::Done),
+                _ => {}
             }
-        }
+            Ok(())
+        })
+        .await?;
         end.ok_or_else(|| DriveError::Failed("the stream was cut".to_owned()))
     }
 }

@@ -21,6 +21,7 @@ pub use pydantic_ai::PydanticAi;
 
 use super::DriveError;
 use super::errand::{Errand, Watch};
+use crate::frames::{Event, Frames};
 use crate::http::Answer;
 
 /// A conversation that a run happens in.
@@ -74,6 +75,23 @@ impl Api {
             Self::PydanticAi(api) => api.run(seat, errand).await,
         }
     }
+}
+
+/// Reads a stream to its end, event by event.
+async fn each_event(
+    mut answer: Answer,
+    watch: &mut Watch,
+    mut take: impl FnMut(Event<'_>, &mut Watch) -> Result<(), DriveError>,
+) -> Result<(), DriveError> {
+    let mut frames = Frames::default();
+    while let Some(bytes) = answer.next().await? {
+        watch.read(&bytes);
+        frames.push(&bytes);
+        while let Some(event) = frames.next_event() {
+            take(event, watch)?;
+        }
+    }
+    Ok(())
 }
 
 fn body(value: &Value) -> Bytes {

@@ -9,10 +9,9 @@ use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
 use super::kept::Kept;
-use super::{Seat, accepted, body, text_at};
+use super::{Seat, accepted, body, each_event, text_at};
 use crate::drive::DriveError;
 use crate::drive::errand::{Errand, Watch};
-use crate::frames::Frames;
 use crate::http::Peer;
 
 #[derive(Debug)]
@@ -76,15 +75,9 @@ impl PydanticAi {
             "tools": [{"name": "read_screen", "description": "What the user sees.", "parameters": {"type": "object", "properties": {}}}],
             "messages": messages,
         }));
-        let mut answer = accepted("a run", self.peer.post("/", request).await?).await?;
-        let (mut frames, mut ending) = (Frames::default(), Ending::default());
-        while let Some(bytes) = answer.next().await? {
-            watch.read(&bytes);
-            frames.push(&bytes);
-            while let Some(event) = frames.next_event() {
-                ending.take(event.data, watch)?;
-            }
-        }
+        let answer = accepted("a run", self.peer.post("/", request).await?).await?;
+        let mut ending = Ending::default();
+        each_event(answer, watch, |event, watch| ending.take(event.data, watch)).await?;
         Ok(ending)
     }
 }
