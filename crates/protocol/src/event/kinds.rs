@@ -21,6 +21,7 @@ use crate::risk::Risk;
 use crate::run::{FinishReason, MessagePolicy, PauseReason, RunEnd, Usage};
 use crate::time::Timestamp;
 use crate::tool::{Answerers, Place, Visibility};
+use crate::trace::TraceParent;
 use crate::wait::{AnswerRule, WaitKind};
 
 event! {
@@ -78,6 +79,9 @@ event! {
         /// Its first steps are those of another run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub replayed: Option<Replayed>, // P
+        /// Where the request stood in its caller's trace.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub trace: Guarded<TraceParent>, // S
     }
 }
 

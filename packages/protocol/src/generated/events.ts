@@ -36,6 +36,7 @@ import type {
   Spent,
   Timestamp,
   ToolName,
+  TraceParent,
   Trigger,
   Usage,
   Visibility,
@@ -104,6 +105,8 @@ export type RunCreatedEvent = {
   tainted: boolean;
   /** Its first steps are those of another run. */
   replayed?: Replayed;
+  /** Where the request stood in its caller's trace. */
+  trace?: TraceParent;
 };
 
 export type RunStartedEvent = {
