@@ -18,7 +18,7 @@ event! {
         pub step: u32, // P
         pub message: MessageId, // P
         pub parts: Vec<Part>,
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub show_reasoning: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub by: Guarded<String>, // S

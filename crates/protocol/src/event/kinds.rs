@@ -48,7 +48,7 @@ event! {
         #[serde(default)]
         pub depth: u32, // P
         /// Reasoning is public in this space.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub show_reasoning: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub limits: Guarded<RunLimits>, // S
@@ -118,7 +118,7 @@ event! {
         pub message: MessageId, // P
         /// Text and sources P; reasoning by `show_reasoning`.
         pub parts: Vec<Part>,
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub show_reasoning: bool, // P
         #[serde(default)]
         pub calls: Vec<ReplyCall>,
@@ -133,7 +133,7 @@ event! {
         pub model: Guarded<String>, // S
         pub finish: FinishReason, // P
         /// Cut short by a cancel or an interrupt.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub partial: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub metadata: Guarded<Value>, // S
@@ -223,13 +223,14 @@ event! {
         pub risk: Risk, // P
         pub visibility: Visibility, // P
         /// A crash in the middle is mended by running it again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub idempotent: bool, // P
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub wait: Option<Parked>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub expires: Option<Timestamp>, // P
         /// Its result will taint the run.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub untrusted: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub args: Guarded<Value>, // T
@@ -275,7 +276,7 @@ event! {
         pub tool: ToolName, // P
         pub visibility: Visibility, // P
         pub outcome: OutcomeKind, // P
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub untrusted: bool, // P
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub recount: bool, // P
