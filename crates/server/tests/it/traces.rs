@@ -151,8 +151,7 @@ async fn u26_models_tools_and_agents_below_hear_of_the_span() {
         "inputSchema": { "type": "object", "properties": {} },
         "execution": { "url": format!("{}/orders", world.far.url()) } });
     let helper = json!({ "name": "helper", "description": "Another agent", "executionType": "ai-agent",
-        "execution": { "agentId": "below" } });
-    world.agent(json!({ "agent": { "name": "below" }, "model": demo })).await;
+        "execution": { "agentConfig": { "agent": { "name": "below" }, "model": demo } } });
     world.agent(json!({ "agent": { "name": "above" }, "model": demo, "tools": [look, helper] })).await;
     let far = json!({ "provider": "far", "name": "gpt" });
     world.agent(json!({ "agent": { "name": "far" }, "model": far })).await;
