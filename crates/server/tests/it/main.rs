@@ -14,6 +14,7 @@ mod citations;
 mod cli;
 mod cluster;
 mod compute;
+mod crowd;
 #[path = "../kill/database.rs"]
 #[allow(dead_code, reason = "shared with the kill tests, which use all of it")]
 mod database;
@@ -54,6 +55,7 @@ mod plugin_fetch;
 mod plugin_hooks;
 mod plugins;
 mod poison;
+mod power;
 mod progress;
 mod readme;
 #[path = "../../../store/tests/it/redis_server.rs"]
@@ -61,6 +63,7 @@ mod readme;
 mod redis_server;
 mod replay;
 mod rest;
+mod room;
 mod rows;
 mod runs;
 mod samples;
@@ -70,6 +73,7 @@ mod socket;
 mod streams;
 mod tokens;
 mod tool_list;
+mod upgrade;
 mod vendor_words;
 mod web;
 mod webhooks;
