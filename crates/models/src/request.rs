@@ -1,6 +1,7 @@
 //! What a model is asked, in no vendor's words.
 
 use serde_json::{Map, Value};
+use toolyard_protocol::TraceParent;
 use toolyard_protocol::agent::{Reasoning, ToolChoice};
 use toolyard_protocol::ids::CallId;
 use toolyard_protocol::message::Part;
@@ -28,6 +29,8 @@ pub struct Request {
     pub provider_tools: Map<String, Value>,
     /// The form that the reply must have.
     pub output: Option<OutputSchema>,
+    /// The span that the vendor is told of, where runs are traced.
+    pub trace: Option<TraceParent>,
 }
 
 /// A reply as JSON.

@@ -44,6 +44,7 @@ mod logins;
 mod matrix;
 mod mcp;
 mod mcp_agent;
+mod mcp_library;
 mod mcp_news;
 mod models;
 mod nodes;
@@ -57,6 +58,7 @@ mod plugins;
 mod poison;
 mod power;
 mod progress;
+mod readings;
 mod readme;
 #[path = "../../../store/tests/it/redis_server.rs"]
 #[allow(dead_code, reason = "shared with the store's tests, which use all of it")]
@@ -73,6 +75,7 @@ mod socket;
 mod streams;
 mod tokens;
 mod tool_list;
+mod traces;
 mod upgrade;
 mod vendor_words;
 mod web;

@@ -220,9 +220,10 @@ fn complaints(folder: &Path, told: &[&Fact]) -> Vec<String> {
         if whole != ["ok"] {
             found.push(format!("integrity_check: {whole:?}"));
         }
-        // A row holds the events of an append up to its number.
+        // A row holds events up to its number, a line each.
         let torn = "SELECT r.id FROM runs r LEFT JOIN events e ON e.tenant = r.tenant AND e.run = r.id
-            GROUP BY r.tenant, r.id HAVING coalesce(max(e.seq), 0) <> max(r.last_seq)";
+            GROUP BY r.tenant, r.id HAVING max(e.seq) IS NOT max(r.last_seq)
+            OR sum(1 + length(e.body) - length(replace(e.body, char(10), ''))) IS NOT max(r.last_seq)";
         found.extend(texts(torn)?.into_iter().map(|run| format!("the log of {run} is not whole")));
         let messages: BTreeSet<String> = texts("SELECT id FROM messages")?.into_iter().collect();
         let ended = texts("SELECT body FROM events WHERE body LIKE '%\"round\"%'")?.concat();
