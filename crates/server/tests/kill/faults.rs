@@ -114,7 +114,7 @@ stories! {
 async fn by_chance(database: fn() -> Database) {
     const STORIES: [Story; 6] =
         [Story::Text, Story::ClientTool, Story::GatewayTool, Story::Approval, Story::Goals, Story::Plan];
-    let world = World::new(database()).await;
+    let world = World::with_spaces(database(), STORIES.len()).await;
     let mut failed = 0;
     for (seed, story) in (1..).zip(STORIES) {
         let ended = story.run_by_chance(&world, seed, 80).await;
@@ -123,7 +123,7 @@ async fn by_chance(database: fn() -> Database) {
     }
     gateway::forget_binary();
     // Dice that never fall prove nothing.
-    assert!(failed >= 10, "only {failed} commits failed");
+    assert!(failed >= 3, "only {failed} commits failed");
     println!("{failed} commits failed or lost their answer, nothing lost, nothing doubled");
 }
 
