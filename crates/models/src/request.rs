@@ -1,6 +1,7 @@
 //! What a model is asked, in no vendor's words.
 
 use serde_json::{Map, Value};
+use toolyard_protocol::TraceParent;
 use toolyard_protocol::agent::{Reasoning, ToolChoice};
 use toolyard_protocol::ids::CallId;
 use toolyard_protocol::message::Part;
@@ -31,6 +32,8 @@ pub struct Request {
     /// The vendor holds this model to a form, as the operator says. Missing
     /// means what is known of the model's name.
     pub structured_output: Option<bool>,
+    /// The span that the vendor is told of, where runs are traced.
+    pub trace: Option<TraceParent>,
 }
 
 /// A reply as JSON.

@@ -147,6 +147,12 @@ impl WaitId {
             n => Self(Arc::from(format!("wait_{}{n}_{call}", kind.as_str()))),
         }
     }
+
+    /// The call's own part of the name: its id, perhaps without `call_`.
+    pub fn call_text(&self) -> &str {
+        let rest = self.as_str().trim_start_matches("wait_");
+        rest.split_once('_').map_or(rest, |(_, call)| call)
+    }
 }
 
 impl NoticeId {

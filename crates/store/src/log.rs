@@ -16,6 +16,9 @@ use crate::runs::{self, After, NewRun, Owner, RunRow};
 use crate::tx::{CallNews, Commit, Touched, Tx, args};
 use crate::{spaces, waits};
 
+mod rows;
+pub use rows::{SpaceEvent, event, read, read_space};
+
 /// An event with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Logged {
@@ -250,22 +253,22 @@ pub(crate) async fn write_events(
         Some(space) => Some(spaces::take_positions(tx, place.tenant, space, events.len() + speaks).await?),
         None => None,
     };
-    let mut replied = None;
-    for (seq, event) in (after + 1..).zip(events.iter()) {
+    let count = i64::try_from(events.len()).unwrap_or(0);
+    for (last, body) in rows::packed(after, events) {
         tx.exec(
             "INSERT INTO events (tenant, run, seq, at, body) VALUES ($1, $2, $3, $4, $5)",
-            args![place.tenant.as_str(), place.run.as_str(), seq, now, &event.encode()],
+            args![place.tenant.as_str(), place.run.as_str(), last, now, &body],
         )
         .await?;
-        if let Event::ModelReplied(reply) = event {
-            replied = Some(reply.step);
-        }
     }
-    let count = i64::try_from(events.len()).unwrap_or(0);
+    let replied = events.iter().rev().find_map(|event| match event {
+        Event::ModelReplied(reply) => Some(reply.step),
+        _ => None,
+    });
     if let (Some(space), Some(first)) = (place.heard_in(), first_pos)
         && count > 0
     {
-        // One line per append: the events lie behind each other in both orders.
+        // The events lie behind each other in both orders.
         tx.exec(
             "INSERT INTO space_log (tenant, space, last_pos, run, last_seq, events) VALUES ($1, $2, $3, $4, $5, $6)",
             args![
@@ -290,72 +293,4 @@ pub(crate) async fn write_events(
         commit: Some(Arc::new(Commit { epoch: place.epoch, after, at: now, events: events.clone() })),
     });
     Ok(first_pos.map(|first| first + count))
-}
-
-/// Events after a position, in order.
-pub async fn read(
-    tx: &mut Tx<'_>,
-    tenant: &TenantId,
-    run: &RunId,
-    after: i64,
-    limit: u32,
-) -> Result<Vec<Logged>, StoreError> {
-    let rows = tx
-        .all(
-            "SELECT seq, at, body FROM events WHERE tenant = $1 AND run = $2 AND seq > $3 ORDER BY seq LIMIT $4",
-            args![tenant.as_str(), run.as_str(), after, i64::from(limit)],
-            |r| Ok((r.int(0)?, r.time(1)?, r.text(2)?)),
-        )
-        .await?;
-    rows.into_iter().map(|(seq, at, body)| Ok(Logged { seq, at, event: Event::decode(&body)? })).collect()
-}
-
-/// One event of a run.
-pub async fn event(
-    tx: &mut Tx<'_>,
-    tenant: &TenantId,
-    run: &RunId,
-    seq: i64,
-) -> Result<Option<Event>, StoreError> {
-    let body = tx
-        .one(
-            "SELECT body FROM events WHERE tenant = $1 AND run = $2 AND seq = $3",
-            args![tenant.as_str(), run.as_str(), seq],
-            |r| r.text(0),
-        )
-        .await?;
-    Ok(body.map(|b| Event::decode(&b)).transpose()?)
-}
-
-/// An event of a space, in the space's order.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SpaceEvent {
-    pub pos: i64,
-    pub run: RunId,
-    pub logged: Logged,
-}
-
-/// Events of a space's runs after a position of the space.
-pub async fn read_space(
-    tx: &mut Tx<'_>,
-    tenant: &TenantId,
-    space: &SpaceId,
-    after: i64,
-    limit: u32,
-) -> Result<Vec<SpaceEvent>, StoreError> {
-    let rows = tx
-        .all(
-            "SELECT l.last_pos - l.last_seq + e.seq, e.run, e.seq, e.at, e.body \
-             FROM space_log l JOIN events e ON e.tenant = l.tenant AND e.run = l.run AND e.seq > l.last_seq - l.events AND e.seq <= l.last_seq \
-             WHERE l.tenant = $1 AND l.space = $2 AND l.last_pos > $3 AND l.last_pos - l.last_seq + e.seq > $3 \
-             ORDER BY l.last_pos, e.seq LIMIT $4",
-            args![tenant.as_str(), space.as_str(), after, i64::from(limit)],
-            |r| Ok((r.int(0)?, r.parsed(1, RunId::parse)?, r.int(2)?, r.time(3)?, r.text(4)?)),
-        )
-        .await?;
-    rows.into_iter()
-        .map(|(pos, run, seq, at, body)| {
-            Ok(SpaceEvent { pos, run, logged: Logged { seq, at, event: Event::decode(&body)? } })
-        })
-        .collect()
 }

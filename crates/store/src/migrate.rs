@@ -20,6 +20,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0010_push.sql"),
     include_str!("migrations/0012_plugin_switch.sql"),
     include_str!("migrations/0014_belongings.sql"),
+    include_str!("migrations/0015_log_rows.sql"),
 ];
 
 /// The schema version of this release.

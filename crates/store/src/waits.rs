@@ -188,7 +188,15 @@ pub async fn close_all(tx: &mut Tx<'_>, run: &RunRow) -> Result<(), StoreError> 
 
 /// One wait, wherever its run is.
 pub async fn find(tx: &mut Tx<'_>, tenant: &TenantId, wait: &WaitId) -> Result<Option<WaitRow>, StoreError> {
-    tx.one(select!("WHERE tenant = $1 AND id = $2"), args![tenant.as_str(), wait.as_str()], row).await
+    // A wait's name follows from its call's, so the calls' index finds it too.
+    let call = wait.call_text();
+    let minted = format!("call_{call}");
+    tx.one(
+        select!("WHERE tenant = $1 AND call IN ($2, $3) AND id = $4"),
+        args![tenant.as_str(), &minted, call, wait.as_str()],
+        row,
+    )
+    .await
 }
 
 /// The waits of one call, wherever its run is.

@@ -27,6 +27,7 @@ fn l23_a_whole_request_is_encoded_in_order() {
         metadata: Value::Null,
     };
     let request = Request {
+        trace: None,
         model: "gemini-2.5-flash".into(),
         system: Some("Be brief.".into()),
         turns: vec![

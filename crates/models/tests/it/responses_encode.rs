@@ -18,6 +18,7 @@ fn tool(name: &str) -> OfferedTool {
 #[test]
 fn l23_a_whole_request_is_encoded_in_order() {
     let request = Request {
+        trace: None,
         model: "gpt-5".into(),
         system: Some("Be brief.".into()),
         turns: vec![

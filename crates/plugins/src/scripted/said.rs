@@ -97,7 +97,8 @@ pub(super) fn answer(answer: &Answer) -> Result<Value, HookError> {
 
 /// The constant part of a hook's context.
 pub(super) fn scene(scene: &Scene, options: &Value) -> Value {
-    let Scene { run, client, thread, provider, message, step } = scene;
+    // The operator's traces are no plugin's matter.
+    let Scene { run, client, thread, provider, message, step, trace: _ } = scene;
     json!({
         "runId": run, "clientId": client, "threadId": thread, "provider": provider,
         "messageId": message, "step": step, "options": options,

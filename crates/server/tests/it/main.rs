@@ -43,6 +43,7 @@ mod logins;
 mod matrix;
 mod mcp;
 mod mcp_agent;
+mod mcp_library;
 mod mcp_news;
 mod models;
 mod nodes;
@@ -55,6 +56,7 @@ mod plugin_hooks;
 mod plugins;
 mod poison;
 mod progress;
+mod readings;
 mod readme;
 #[path = "../../../store/tests/it/redis_server.rs"]
 #[allow(dead_code, reason = "shared with the store's tests, which use all of it")]
@@ -70,6 +72,7 @@ mod socket;
 mod streams;
 mod tokens;
 mod tool_list;
+mod traces;
 mod vendor_words;
 mod web;
 mod webhooks;

@@ -24,7 +24,10 @@ async fn stopped_with_a_waiting_run() -> (String, Folder) {
 #[tokio::test]
 async fn d16_a_run_whose_log_is_broken_is_isolated_after_five_tries_and_doctor_names_it() {
     let (run, folder) = stopped_with_a_waiting_run().await;
-    tamper(&folder, "UPDATE events SET body = '{\"v\":1,\"type\":\"ModelReplied\"}' WHERE seq = 3");
+    tamper(
+        &folder,
+        "UPDATE events SET body = replace(body, '\"step\"', '\"stop\"') WHERE body LIKE '%ModelReplied%'",
+    );
     tamper(&folder, "UPDATE runs SET owner = 'node_dead#1', status = 'running'");
     let gateway = Gateway::start_with(folder, &[]).await;
     let started = Instant::now();
@@ -49,7 +52,10 @@ async fn d16_a_run_whose_log_is_broken_is_isolated_after_five_tries_and_doctor_n
 #[tokio::test]
 async fn d15_a_log_of_a_newer_release_is_left_alone() {
     let (run, folder) = stopped_with_a_waiting_run().await;
-    tamper(&folder, "UPDATE events SET body = '{\"v\":1,\"type\":\"FromTheFuture\"}' WHERE seq = 3");
+    tamper(
+        &folder,
+        "UPDATE events SET body = replace(body, 'ModelReplied', 'FromTheFuture') WHERE body LIKE '%ModelReplied%'",
+    );
     tamper(&folder, "UPDATE runs SET owner = 'node_dead#1', status = 'running'");
     let gateway = Gateway::start_with(folder, &[]).await;
     let started = Instant::now();

@@ -1,7 +1,8 @@
 //! SQLite: one writer thread with group commit, and a few connections that read.
 //!
-//! Each write is a savepoint in its group, so a conflict fails only itself.
-//! Callers hear of success after COMMIT, never before.
+//! Each write is a savepoint in its group, so a conflict fails only itself. The
+//! first one needs none: if it is refused, the group begins anew. Callers hear
+//! of success after COMMIT, never before.
 //!
 //! A read runs where it is asked for. In WAL mode it never waits for the
 //! writer, and it is bounded by its limit; a hop to another thread and back
@@ -39,11 +40,46 @@ const READERS: usize = 4;
 
 /// A write that ran inside the group and waits for the commit.
 struct Ran {
+    /// It was not refused.
+    wrote: bool,
     touched: Vec<Touched>,
     reply: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
 }
 
-type Job = Box<dyn FnOnce(&mut Connection, Timestamp) -> Ran + Send>;
+type Job = Box<dyn FnOnce(&mut Connection, Frame, Timestamp) -> Ran + Send>;
+
+/// What a refused write takes back.
+#[derive(Clone, Copy)]
+enum Frame {
+    /// The transaction: nothing else is in it yet.
+    Whole,
+    /// Itself. A savepoint costs a copy of every page that the write touches.
+    Savepoint,
+}
+
+impl Frame {
+    fn open(self, conn: &Connection) -> rusqlite::Result<()> {
+        match self {
+            Self::Whole => Ok(()),
+            Self::Savepoint => run(conn, "SAVEPOINT job"),
+        }
+    }
+
+    fn keep(self, conn: &Connection) -> rusqlite::Result<()> {
+        match self {
+            Self::Whole => Ok(()),
+            Self::Savepoint => run(conn, "RELEASE job"),
+        }
+    }
+
+    /// If this fails the transaction is over, which the group notices.
+    fn take_back(self, conn: &Connection) -> rusqlite::Result<()> {
+        match self {
+            Self::Whole => run(conn, "ROLLBACK").and_then(|()| run(conn, "BEGIN IMMEDIATE")),
+            Self::Savepoint => run(conn, "ROLLBACK TO job").and_then(|()| run(conn, "RELEASE job")),
+        }
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Sqlite {
@@ -79,8 +115,9 @@ impl Sqlite {
         E: From<StoreError> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel::<Result<T, E>>();
-        let job: Job = Box::new(move |conn, now| {
-            let (result, touched) = run_in_savepoint(conn, now, op);
+        let job: Job = Box::new(move |conn, frame, now| {
+            let (result, touched) = run_in(frame, conn, now, op);
+            let wrote = result.is_ok();
             let reply = Box::new(move |committed: Result<(), StoreError>| {
                 let whole = match committed {
                     Ok(()) => result,
@@ -90,7 +127,7 @@ impl Sqlite {
                 };
                 let _ = answer.send(whole);
             });
-            Ran { touched, reply }
+            Ran { wrote, touched, reply }
         });
         self.writer.send(job).await.map_err(|_| gone())?;
         answered.await.map_err(|_| not_run())?
@@ -244,7 +281,9 @@ fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, fee
     let begun = run(conn, "BEGIN IMMEDIATE").map_err(StoreError::from);
     let outcome = begun.and_then(|()| {
         for job in waiting.by_ref() {
-            ran.push(job(conn, now));
+            let first = !ran.iter().any(|done: &Ran| done.wrote);
+            let frame = if first { Frame::Whole } else { Frame::Savepoint };
+            ran.push(job(conn, frame, now));
             crate::failpoint!("group.mid_savepoint");
             // SQLITE_FULL ends the whole transaction on its own. What follows
             // would then commit by itself although its caller hears "failed".
@@ -286,12 +325,12 @@ fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, fee
     }
 }
 
-fn run_in_savepoint<T, E, F>(conn: &mut Connection, now: Timestamp, op: F) -> (Result<T, E>, Vec<Touched>)
+fn run_in<T, E, F>(frame: Frame, conn: &mut Connection, now: Timestamp, op: F) -> (Result<T, E>, Vec<Touched>)
 where
     F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, E>>,
     E: From<StoreError>,
 {
-    if let Err(e) = run(conn, "SAVEPOINT job") {
+    if let Err(e) = frame.open(conn) {
         return (Err(E::from(e.into())), Vec::new());
     }
     let ran = std::panic::catch_unwind(AssertUnwindSafe(|| {
@@ -303,13 +342,12 @@ where
         (Err(E::from(StoreError::broken("an operation on the database panicked"))), Vec::new())
     });
     match result {
-        Ok(value) => match run(conn, "RELEASE job") {
+        Ok(value) => match frame.keep(conn) {
             Ok(()) => (Ok(value), touched),
             Err(e) => (Err(E::from(e.into())), Vec::new()),
         },
         Err(refused) => {
-            let _ = run(conn, "ROLLBACK TO job");
-            let _ = run(conn, "RELEASE job");
+            let _ = frame.take_back(conn);
             (Err(refused), Vec::new())
         }
     }

@@ -4,7 +4,7 @@ use toolyard_protocol::run::{PauseReason, RunStatus};
 use toolyard_protocol::{CallId, Event};
 use toolyard_store::log::AppendError;
 use toolyard_store::runs::Claimed;
-use toolyard_store::{nodes, runs, spaces};
+use toolyard_store::{StoreError, log, nodes, runs, spaces};
 
 use crate::cast::{self, owner};
 use crate::home::{Home, tx};
@@ -170,14 +170,51 @@ pub(crate) async fn log_is_read_in_pages_and_by_position(home: &Home) {
     let (tenant, run) = (line.run.tenant.clone(), line.run.id.clone());
     let (page, rest, one, none) = tx!(home, read, [tenant, run], |tx| {
         Ok((
-            toolyard_store::log::read(tx, &tenant, &run, 2, 5).await?,
-            toolyard_store::log::read(tx, &tenant, &run, 7, 5).await?,
-            toolyard_store::log::event(tx, &tenant, &run, 3).await?,
-            toolyard_store::log::event(tx, &tenant, &run, 11).await?,
+            log::read(tx, &tenant, &run, 2, 5).await?,
+            log::read(tx, &tenant, &run, 7, 5).await?,
+            log::event(tx, &tenant, &run, 3).await?,
+            log::event(tx, &tenant, &run, 11).await?,
         ))
     });
     assert_eq!(page.iter().map(|l| l.seq).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
     assert_eq!(rest.iter().map(|l| l.seq).collect::<Vec<_>>(), [8, 9, 10]);
     assert_eq!(one.as_ref(), Some(&news[0]));
     assert_eq!(none, None);
+}
+
+/// A row of an earlier release holds one event. It reads as the rows of today,
+/// from any place, and a row that is missing is no silence.
+pub(crate) async fn rows_of_one_event_and_of_several_read_alike(home: &Home) {
+    let node = owner("a");
+    let (tenant, space) = with_space(home).await;
+    let (line, _) = Line::parked(home, Some(&space), &node).await;
+    let run = line.run.id.clone();
+    let whole = line.log().await;
+    let told = tx!(home, read, [tenant, space], |tx| log::read_space(tx, &tenant, &space, 0, 10).await);
+    assert_eq!((whole.len(), told.len()), (5, 5));
+    let earlier = whole.clone();
+    tx!(home, write, [tenant, run], |tx| {
+        tx.exec("DELETE FROM events WHERE seq = 5", &[]).await?;
+        for old in &earlier[2..] {
+            let (body, seq, at) = (old.event.encode(), old.seq, old.at);
+            let row =
+                [tenant.as_str().into(), run.as_str().into(), seq.into(), at.into(), body.as_str().into()];
+            tx.exec("INSERT INTO events (tenant, run, seq, at, body) VALUES ($1, $2, $3, $4, $5)", &row)
+                .await?;
+        }
+        Ok(())
+    });
+    for after in 0..6 {
+        let page = tx!(home, read, [tenant, run], |tx| log::read(tx, &tenant, &run, after, 2).await);
+        let from = usize::try_from(after).unwrap().min(5);
+        assert_eq!(page, whole[from..(from + 2).min(5)]);
+        let heard =
+            tx!(home, read, [tenant, space], |tx| { log::read_space(tx, &tenant, &space, after, 10).await });
+        assert_eq!(heard, told.iter().filter(|e| e.pos > after).cloned().collect::<Vec<_>>());
+        let one = tx!(home, read, [tenant, run], |tx| log::event(tx, &tenant, &run, after).await);
+        assert_eq!(one, whole.iter().find(|l| l.seq == after).map(|l| l.event.clone()));
+    }
+    tx!(home, write, [], |tx| tx.exec("DELETE FROM events WHERE seq = 4", &[]).await);
+    let gap = tx!(home, try_read, [tenant, run], |tx| log::read(tx, &tenant, &run, 0, 10).await);
+    assert!(matches!(gap, Err(StoreError::Undecodable(_))), "{gap:?}");
 }

@@ -117,9 +117,10 @@ pub(crate) async fn an_undecodable_event_surfaces_as_such(home: &Home) {
         (r#"{"v":1,"type":"RunPostponed"}"#, Undecodable::Unknown { kind: "RunPostponed".to_owned(), v: 1 }),
         (r#"{"v":2,"type":"RunStarted"}"#, Undecodable::Unknown { kind: "RunStarted".to_owned(), v: 2 }),
     ];
-    for (body, expected) in cases {
-        tx!(home, write, [], |tx| {
-            tx.exec("UPDATE events SET body = $1 WHERE seq = 2", &[body.into()]).await
+    for (second, expected) in cases {
+        let body = format!("{}\n{second}", cast::created(&line.run).encode());
+        tx!(home, write, [body], |tx| {
+            tx.exec("UPDATE events SET body = $1 WHERE seq = 2", &[body.as_str().into()]).await
         });
         let whole = tx!(home, try_read, [tenant, run], |tx| log::read(tx, &tenant, &run, 0, 10).await);
         let one = tx!(home, try_read, [tenant, run], |tx| log::event(tx, &tenant, &run, 2).await);

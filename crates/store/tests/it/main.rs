@@ -86,6 +86,7 @@ macro_rules! stories {
 stories! {
     told {
         appends::worker_append_moves_the_log_and_the_row,
+        appends::rows_of_one_event_and_of_several_read_alike,
         appends::worker_append_that_lets_go_clears_the_owner,
         appends::worker_append_after_a_fact_conflicts_and_writes_nothing,
         appends::worker_append_after_a_takeover_is_fenced,

@@ -1,0 +1,139 @@
+//! The rows of the log, and reading them.
+//!
+//! A row holds events of one append in their stored form, a line each, under
+//! the seq of the last one. JSON has no line break of its own in that form, so
+//! the lines are found without parsing.
+
+use toolyard_protocol::event::{Event, Undecodable};
+use toolyard_protocol::{RunId, SpaceId, TenantId, Timestamp};
+
+use super::Logged;
+use crate::error::StoreError;
+use crate::tx::{Tx, args};
+
+/// Bytes of a row that holds several events. SQLite keeps up to 1,001 bytes of
+/// a row of such a table, with its key, where the row is; a longer one takes a
+/// page of its own beside it.
+const ROW: usize = 800;
+
+/// What one append writes, row by row: the last seq and the body.
+pub(super) fn packed(after: i64, events: &[Event]) -> Vec<(i64, String)> {
+    let mut rows: Vec<(i64, String)> = Vec::with_capacity(events.len());
+    for (seq, event) in (after + 1..).zip(events) {
+        let line = event.encode();
+        match rows.last_mut() {
+            Some((last, body)) if body.len() + 1 + line.len() <= ROW => {
+                *last = seq;
+                body.push('\n');
+                body.push_str(&line);
+            }
+            _ => rows.push((seq, line)),
+        }
+    }
+    rows
+}
+
+/// The lines of a row, each with its seq; `last` is the row's.
+fn lines(last: i64, body: &str) -> impl Iterator<Item = (i64, &str)> {
+    let breaks = i64::try_from(body.bytes().filter(|b| *b == b'\n').count()).unwrap_or(0);
+    (last - breaks..).zip(body.split('\n'))
+}
+
+/// A row whose first event does not follow the one before it.
+fn gap(last: i64) -> StoreError {
+    let why = format!("events before seq {last} are missing from the log");
+    StoreError::Undecodable(Undecodable::Broken { kind: "?".to_owned(), why })
+}
+
+/// Events after a position, in order.
+pub async fn read(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<Logged>, StoreError> {
+    let rows = tx
+        .all(
+            "SELECT seq, at, body FROM events WHERE tenant = $1 AND run = $2 AND seq > $3 ORDER BY seq LIMIT $4",
+            args![tenant.as_str(), run.as_str(), after, i64::from(limit)],
+            |r| Ok((r.int(0)?, r.time(1)?, r.text(2)?)),
+        )
+        .await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (mut read, mut expected) = (Vec::with_capacity(rows.len()), after + 1);
+    for (last, at, body) in rows {
+        for (seq, line) in lines(last, &body).skip_while(|(seq, _)| *seq <= after) {
+            if read.len() == limit {
+                return Ok(read);
+            }
+            if seq != expected {
+                return Err(gap(last));
+            }
+            read.push(Logged { seq, at, event: Event::decode(line)? });
+            expected += 1;
+        }
+    }
+    Ok(read)
+}
+
+/// One event of a run.
+pub async fn event(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    seq: i64,
+) -> Result<Option<Event>, StoreError> {
+    let row = tx
+        .one(
+            "SELECT seq, body FROM events WHERE tenant = $1 AND run = $2 AND seq >= $3 ORDER BY seq LIMIT 1",
+            args![tenant.as_str(), run.as_str(), seq],
+            |r| Ok((r.int(0)?, r.text(1)?)),
+        )
+        .await?;
+    let Some((last, body)) = row else { return Ok(None) };
+    let line = lines(last, &body).find(|(at, _)| *at == seq);
+    Ok(line.map(|(_, line)| Event::decode(line)).transpose()?)
+}
+
+/// An event of a space, in the space's order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpaceEvent {
+    pub pos: i64,
+    pub run: RunId,
+    pub logged: Logged,
+}
+
+/// Events of a space's runs after a position of the space.
+pub async fn read_space(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<SpaceEvent>, StoreError> {
+    // A row of an earlier release holds one event, and a line of the space's log
+    // names several of them.
+    let rows: Vec<(i64, RunId, i64, Timestamp, String)> = tx
+        .all(
+            "SELECT l.last_pos - l.last_seq, e.run, e.seq, e.at, e.body \
+             FROM space_log l JOIN events e ON e.tenant = l.tenant AND e.run = l.run AND e.seq > l.last_seq - l.events AND e.seq <= l.last_seq \
+             WHERE l.tenant = $1 AND l.space = $2 AND l.last_pos > $3 AND l.last_pos - l.last_seq + e.seq > $3 \
+             ORDER BY l.last_pos, e.seq LIMIT $4",
+            args![tenant.as_str(), space.as_str(), after, i64::from(limit)],
+            |r| Ok((r.int(0)?, r.parsed(1, RunId::parse)?, r.int(2)?, r.time(3)?, r.text(4)?)),
+        )
+        .await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut read = Vec::with_capacity(rows.len());
+    for (shift, run, last, at, body) in rows {
+        for (seq, line) in lines(last, &body).skip_while(|(seq, _)| shift + seq <= after) {
+            if read.len() == limit {
+                return Ok(read);
+            }
+            let logged = Logged { seq, at, event: Event::decode(line)? };
+            read.push(SpaceEvent { pos: shift + seq, run: run.clone(), logged });
+        }
+    }
+    Ok(read)
+}
