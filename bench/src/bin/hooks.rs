@@ -132,7 +132,7 @@ fn bundle() -> Result<Bundle, String> {
 
 fn scene() -> Scene {
     let (provider, message) = ("demo".to_owned(), "msg_1".to_owned());
-    Scene { run: RunId::mint(), client: None, thread: None, provider, message, step: 1 }
+    Scene { run: RunId::mint(), client: None, thread: None, provider, message, step: 1, trace: None }
 }
 
 fn own_time() -> Duration {

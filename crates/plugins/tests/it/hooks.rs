@@ -94,6 +94,7 @@ fn scene() -> Scene {
         provider: "demo".to_owned(),
         message: "msg_1".to_owned(),
         step: 1,
+        trace: None,
     }
 }
 

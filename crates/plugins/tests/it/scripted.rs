@@ -24,7 +24,15 @@ fn bundle(id: &str, hooks: Value, more: Value) -> Arc<Bundle> {
 
 fn scene() -> Scene {
     let message = "msg_1".to_owned();
-    Scene { run: RunId::mint(), client: None, thread: None, provider: "demo".to_owned(), message, step: 3 }
+    Scene {
+        run: RunId::mint(),
+        client: None,
+        thread: None,
+        provider: "demo".to_owned(),
+        message,
+        step: 3,
+        trace: None,
+    }
 }
 
 struct World {

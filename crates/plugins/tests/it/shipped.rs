@@ -19,6 +19,7 @@ fn chain(hook: Arc<dyn Hook>, provider: &str) -> Chain {
         provider: provider.to_owned(),
         message: "msg_1".to_owned(),
         step: 1,
+        trace: None,
     };
     Chain::new(vec![hook].into(), scene, State::new())
 }
@@ -210,6 +211,7 @@ fn chain_for(hook: &Arc<dyn Hook>, who: &str) -> Chain {
         provider: "demo".to_owned(),
         message: "msg_1".to_owned(),
         step: 1,
+        trace: None,
     };
     Chain::new(vec![hook.clone()].into(), scene, State::new())
 }
