@@ -18,7 +18,7 @@ use crate::tx::{CallNews, Commit, Touched, Tx, args};
 use crate::{spaces, waits};
 
 mod read;
-pub use read::{SpaceEvent, event, read, read_space};
+pub use read::{SpaceEvent, event, read, read_space, result};
 
 /// An event with its place.
 #[derive(Debug, Clone, PartialEq)]

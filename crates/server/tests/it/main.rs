@@ -34,6 +34,7 @@ mod http_tools;
 mod idempotency;
 mod issuer;
 mod jwks;
+mod keeping;
 mod kept;
 mod keys;
 mod letters;
