@@ -35,6 +35,7 @@ mod http_tools;
 mod idempotency;
 mod issuer;
 mod jwks;
+mod keeping;
 mod kept;
 mod keys;
 mod letters;
