@@ -30,8 +30,14 @@ pub const JSON_DEPTH: usize = 64;
 pub const INLINE_VALUE_BYTES: usize = 64 << 10;
 /// Characters of a blob that its event shows.
 pub const BLOB_PREVIEW_CHARS: usize = 512;
-/// Characters of one large result that the model reads.
-pub const MODEL_RESULT_CHARS: usize = 100_000;
+/// Tokens of one result that the model reads, unless configured.
+pub const TOOL_RESULT_TOKENS: usize = 25_000;
+/// Characters that count as one token.
+pub const TOKEN_CHARS: usize = 4;
+/// Characters of a result that one call of `readResult` reads on.
+pub const READ_RESULT_CHARS: usize = 12_000;
+/// Characters of a result that one request for a piece of it gets.
+pub const RESULT_PIECE_CHARS: usize = 100_000;
 /// Bytes of a file that a sample plugin of the client reads or writes, and of
 /// the rows of a query.
 pub const CLIENT_FILE_BYTES: u64 = 1 << 20;

@@ -24,6 +24,7 @@ mod plans;
 mod post;
 mod refused;
 mod replay;
+mod retention;
 mod runtime;
 mod scheduler;
 mod settings;

@@ -14,7 +14,7 @@ use toolyard_schema::Schemas;
 use toolyard_store::log;
 use toolyard_store::runs::{self, After, Claimed, GaveUp, Owner};
 use toolyard_store::{Commit, Store, StoreError, Watch, nodes};
-use toolyard_tools::Toolbox;
+use toolyard_tools::{Results, Toolbox};
 
 use crate::agents::Agents;
 use crate::ending::Ending;
@@ -99,10 +99,11 @@ impl Runtime {
         let valid = valid_ms(&store, settings.lease);
         store.write(move |tx| Box::pin(async move { nodes::register(tx, &me, valid).await })).await?;
         let library = Library::open(&store, &registry, &settings).await?;
+        let results = Results::new(store.clone(), settings.tool_result_tokens);
         let runtime = Arc::new(Self {
             store,
             registry,
-            toolbox: toolbox.with_knowledge(library.knowledge().clone()),
+            toolbox: toolbox.with_knowledge(library.knowledge().clone()).with_results(results),
             library,
             slots: Slots::new(settings.active_runs),
             settings,
@@ -123,6 +124,7 @@ impl Runtime {
         runtime.tasks.spawn("scheduler", scheduler::run(runtime.clone()));
         runtime.tasks.spawn("offers", live::run(runtime.clone()));
         runtime.tasks.spawn("knowledge", crate::knowledge::run(runtime.clone()));
+        runtime.tasks.spawn("retention", crate::retention::run(runtime.clone()));
         Ok(runtime)
     }
 

@@ -28,6 +28,10 @@ pub struct Settings {
     pub client_sockets: usize,
     /// Every agent's turns become spans, not only of those that name the plugin.
     pub trace_all: bool,
+    /// How long runs are kept after they ended; none means for ever.
+    pub keep_finished: Option<Duration>,
+    /// Tokens of one result that the model reads.
+    pub tool_result_tokens: usize,
 }
 
 /// What tools that requests bring are held to.
@@ -64,6 +68,8 @@ impl Settings {
             client_tools: ClientToolRules::default(),
             client_sockets: 20_000,
             trace_all: false,
+            keep_finished: None,
+            tool_result_tokens: limits::TOOL_RESULT_TOKENS,
         }
     }
 }

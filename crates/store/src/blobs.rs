@@ -1,6 +1,6 @@
 //! Large values and uploaded files, by content hash.
 
-use toolyard_protocol::{EntityId, FileId, Hash, RunId, TenantId, Timestamp};
+use toolyard_protocol::{EntityId, FileId, Hash, RunId, SpaceId, TenantId, Timestamp};
 
 use crate::error::StoreError;
 use crate::tx::{Sql, Tx, args};
@@ -53,6 +53,70 @@ pub(crate) async fn forget_run(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) 
     hashes.extend(files.await?);
     tx.exec("DELETE FROM blob_uses WHERE tenant = $1 AND run = $2", named).await?;
     tx.exec("DELETE FROM files WHERE tenant = $1 AND run = $2", named).await?;
+    sweep(tx, tenant, hashes).await
+}
+
+/// Removes at most so many values and files of a run that nobody else has;
+/// answers whether there may be more.
+pub(crate) async fn forget_some(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    most: u32,
+) -> Result<bool, StoreError> {
+    let (t, id, most) = (tenant.as_str(), run.as_str(), i64::from(most));
+    let mut hashes = tx
+        .all(
+            "SELECT hash FROM blob_uses WHERE tenant = $1 AND run = $2 ORDER BY hash LIMIT $3",
+            args![t, id, most],
+            |r| r.text(0),
+        )
+        .await?;
+    for hash in &hashes {
+        tx.exec("DELETE FROM blob_uses WHERE tenant = $1 AND run = $2 AND hash = $3", args![t, id, hash])
+            .await?;
+    }
+    let files = tx
+        .all(
+            "SELECT id, hash FROM files WHERE tenant = $1 AND run = $2 ORDER BY id LIMIT $3",
+            args![t, id, most],
+            |r| Ok((r.text(0)?, r.text(1)?)),
+        )
+        .await?;
+    for (file, hash) in files {
+        tx.exec("DELETE FROM files WHERE tenant = $1 AND id = $2", args![t, &file]).await?;
+        hashes.push(hash);
+    }
+    let more = !hashes.is_empty();
+    sweep(tx, tenant, hashes).await?;
+    Ok(more)
+}
+
+/// The files that a run made are its space's from now on.
+pub(crate) async fn leave_to_space(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    space: &SpaceId,
+) -> Result<(), StoreError> {
+    tx.exec(
+        "UPDATE files SET space = $1, run = NULL WHERE tenant = $2 AND run = $3",
+        args![space.as_str(), tenant.as_str(), run.as_str()],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Removes the files that runs left to a space.
+pub(crate) async fn forget_space(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+) -> Result<(), StoreError> {
+    let named = args![tenant.as_str(), space.as_str()];
+    let files = tx.all("SELECT hash FROM files WHERE tenant = $1 AND space = $2", named, |r| r.text(0));
+    let hashes = files.await?;
+    tx.exec("DELETE FROM files WHERE tenant = $1 AND space = $2", named).await?;
     sweep(tx, tenant, hashes).await
 }
 

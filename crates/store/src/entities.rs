@@ -133,8 +133,8 @@ pub async fn list(
     .await
 }
 
-/// Removes an entity, its memberships, and what agents keep of it or for it:
-/// goals, memories, plans, notifications, logins, files. Its messages stay, without a name.
+/// Removes an entity and what is kept of it or for it. What it said and did is
+/// removed before, see [`crate::removal::entity`].
 pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, id: &EntityId) -> Result<bool, StoreError> {
     let named = args![tenant.as_str(), id.as_str()];
     tx.exec("DELETE FROM members WHERE tenant = $1 AND entity = $2", named).await?;
@@ -143,10 +143,22 @@ pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, id: &EntityId) -> Result
     tx.exec("DELETE FROM memories WHERE tenant = $1 AND (agent = $2 OR writer = $2)", named).await?;
     tx.exec("DELETE FROM plans WHERE tenant = $1 AND (agent = $2 OR creator = $2)", named).await?;
     tx.exec("DELETE FROM inbox WHERE tenant = $1 AND entity = $2", named).await?;
+    tx.exec("UPDATE inbox SET agent = NULL WHERE tenant = $1 AND agent = $2", named).await?;
+    tx.exec("DELETE FROM compactions WHERE tenant = $1 AND agent_entity = $2", named).await?;
     tx.exec("DELETE FROM mcp_records WHERE tenant = $1 AND entity = $2", named).await?;
     tx.exec("DELETE FROM mcp_logins WHERE tenant = $1 AND entity = $2", named).await?;
+    tx.exec("DELETE FROM mcp_locks WHERE tenant = $1 AND entity = $2", named).await?;
+    tx.exec("DELETE FROM push_configs WHERE tenant = $1 AND owner = $2", named).await?;
+    tx.exec(
+        "DELETE FROM presence_tools WHERE tenant = $1 AND connection IN (SELECT connection FROM presences WHERE tenant = $1 AND entity = $2)",
+        named,
+    )
+    .await?;
+    tx.exec("DELETE FROM presences WHERE tenant = $1 AND entity = $2", named).await?;
+    tx.exec("DELETE FROM clients WHERE tenant = $1 AND entity = $2", named).await?;
     crate::blobs::forget_entity(tx, tenant, id).await?;
+    // Others read these too: they stay without a name.
     tx.exec("UPDATE documents SET entity = NULL WHERE tenant = $1 AND entity = $2", named).await?;
-    tx.exec("UPDATE messages SET entity = NULL WHERE tenant = $1 AND entity = $2", named).await?;
+    tx.exec("UPDATE spaces SET owner = NULL WHERE tenant = $1 AND owner = $2", named).await?;
     Ok(tx.exec("DELETE FROM entities WHERE tenant = $1 AND id = $2", named).await? > 0)
 }

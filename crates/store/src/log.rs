@@ -17,7 +17,7 @@ use crate::tx::{CallNews, Commit, Touched, Tx, args};
 use crate::{spaces, waits};
 
 mod rows;
-pub use rows::{SpaceEvent, event, read, read_space};
+pub use rows::{SpaceEvent, event, read, read_space, result};
 
 /// An event with its place.
 #[derive(Debug, Clone, PartialEq)]

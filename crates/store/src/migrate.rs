@@ -21,6 +21,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0012_plugin_switch.sql"),
     include_str!("migrations/0014_belongings.sql"),
     include_str!("migrations/0015_log_rows.sql"),
+    include_str!("migrations/0016_retention.sql"),
 ];
 
 /// The schema version of this release.

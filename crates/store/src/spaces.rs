@@ -279,6 +279,20 @@ fn role_of(text: &str) -> Role {
     if text == "admin" { Role::Admin } else { Role::Member }
 }
 
+/// The newest position of a space, and the last one whose event was removed.
+pub async fn bounds(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+) -> Result<Option<(i64, i64)>, StoreError> {
+    tx.one(
+        "SELECT last_pos, gone_to FROM spaces WHERE tenant = $1 AND id = $2",
+        args![tenant.as_str(), space.as_str()],
+        |r| Ok((r.int(0)?, r.int(1)?)),
+    )
+    .await
+}
+
 /// Removes a space and all of it: members, messages, runs, logs and waits, and
 /// the plans, documents, shared memories and notifications of it.
 pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Result<bool, StoreError> {
@@ -326,5 +340,6 @@ pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Resu
     tx.exec("DELETE FROM plans WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM inbox WHERE tenant = $1 AND space = $2", named).await?;
     crate::knowledge::delete_of_space(tx, tenant, space).await?;
+    crate::blobs::forget_space(tx, tenant, space).await?;
     Ok(tx.exec("DELETE FROM spaces WHERE tenant = $1 AND id = $2", named).await? > 0)
 }

@@ -37,6 +37,7 @@ pub use mcp_login::{Begun, LoggedIn, NoLogin};
 pub use plugin::{
     FetchRule, MissingPlugin, PluginOffer, PluginRules, Plugins, admit_installed, keyring, offer_plugins,
 };
+pub use prebuilt::Results;
 use serde_json::Value;
 use toolyard_egress::{Door, Header};
 use toolyard_plugins::sandbox::Sandbox;
@@ -157,6 +158,8 @@ pub struct Toolbox {
     pub pictures: Option<Pictures>,
     /// The documents. The runtime brings them.
     pub knowledge: Option<Arc<knowledge::Knowledge>>,
+    /// The results of the run itself. The runtime brings them.
+    pub results: Option<Results>,
     /// The servers of the operator and of agents.
     pub mcp: Option<McpTools>,
     /// What tenants have installed.
@@ -176,6 +179,13 @@ impl Toolbox {
     #[must_use]
     pub fn with_knowledge(mut self, knowledge: Arc<knowledge::Knowledge>) -> Self {
         self.knowledge = Some(knowledge);
+        self
+    }
+
+    /// With results to read on.
+    #[must_use]
+    pub fn with_results(mut self, results: Results) -> Self {
+        self.results = Some(results);
         self
     }
 
@@ -226,11 +236,14 @@ impl Toolbox {
                 None => Err(unavailable(spec, context)),
             },
             Execution::Prebuilt(prebuilt) => {
-                let reads =
-                    prebuilt::find(&prebuilt.action).is_some_and(|a| matches!(a.way, prebuilt::Way::Read));
-                match &self.knowledge {
-                    Some(knowledge) if reads => knowledge.call(args, context).await,
-                    _ => Err(unavailable(spec, context)),
+                let action =
+                    prebuilt::find(&prebuilt.action).filter(|a| matches!(a.way, prebuilt::Way::Read));
+                match (action.map(|a| a.name), &self.knowledge, &self.results) {
+                    (Some(prebuilt::READ_RESULT), _, Some(results)) => results.call(args, context).await,
+                    (Some(prebuilt::READ_RESULT) | None, ..) | (_, None, _) => {
+                        Err(unavailable(spec, context))
+                    }
+                    (Some(_), Some(knowledge), _) => knowledge.call(args, context).await,
                 }
             }
             Execution::Mcp(call) => match &self.mcp {

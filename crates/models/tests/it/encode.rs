@@ -66,6 +66,7 @@ fn a_whole_conversation_is_encoded_in_order() {
         provider_options: None,
         provider_tools: serde_json::Map::new(),
         output: None,
+        structured_output: None,
     };
     let function = json!({ "name": "read_screen", "arguments": "{\"q\":\"a\\\"b\"}" });
     let expected = json!({

@@ -48,6 +48,7 @@ fn l23_a_whole_request_is_encoded_in_order() {
             ..Reasoning::default()
         }),
         provider_tools: serde_json::Map::new(),
+        structured_output: None,
         output: Some(OutputSchema {
             name: "an answer".into(),
             schema: json!({ "type": "object" }),

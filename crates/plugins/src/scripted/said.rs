@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_protocol::limits;
 
-use crate::hooks::{HookError, Scene, State};
+use crate::hooks::{Answer, HookError, Scene, State};
 
 /// The driver's answer.
 #[derive(Debug, Default, Deserialize)]
@@ -84,6 +84,15 @@ pub(super) fn read<T: DeserializeOwned>(hook: &str, value: Value) -> Result<T, H
 
 pub(super) fn json(value: &impl Serialize) -> Result<Value, HookError> {
     serde_json::to_value(value).map_err(|error| HookError(error.to_string()))
+}
+
+/// The end of a turn, with the two names for its tokens that plugins know from
+/// elsewhere.
+pub(super) fn answer(answer: &Answer) -> Result<Value, HookError> {
+    let mut whole = json(answer)?;
+    whole["usage"]["promptTokens"] = answer.usage.input_tokens.into();
+    whole["usage"]["completionTokens"] = answer.usage.output_tokens.into();
+    Ok(whole)
 }
 
 /// The constant part of a hook's context.

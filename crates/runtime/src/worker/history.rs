@@ -6,14 +6,17 @@ use std::collections::HashMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use toolyard_models::ChatTurn;
+use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::event::RunCreated;
 use toolyard_protocol::message::Part;
+use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{Hash, MessageId, TenantId, limits};
 use toolyard_store::compactions::{self, Compaction, Reader};
 use toolyard_store::messages::{self, Said};
 use toolyard_store::{StoreError, Tx, blobs};
+use toolyard_tools::prebuilt::READ_RESULT;
 
-use super::turns::{add_message, add_turn, for_model};
+use super::turns::{Beginning, Reading, add_message, add_turn};
 use super::{Stop, Worker};
 
 /// What was said before the run.
@@ -43,7 +46,7 @@ struct Read {
     /// Messages that the run took.
     later: Vec<(MessageId, Said)>,
     /// Values that lie beside the log.
-    large: HashMap<Hash, String>,
+    large: HashMap<Hash, Beginning>,
 }
 
 impl Worker {
@@ -54,11 +57,12 @@ impl Worker {
         let me = created.agent_entity.clone().filter(|_| errand.is_none());
         let taken: Vec<_> = self.run.turns().iter().flat_map(|t| t.taken.clone()).collect();
         let blobs = self.large_results();
+        let reading = self.reading();
         let known = self.before.is_some();
         let read = if known && taken.is_empty() && blobs.is_empty() {
             Read::default()
         } else {
-            self.read_history(created, known, taken, blobs).await?
+            self.read_history(created, known, taken, blobs, reading.clone()).await?
         };
         let Read { compaction, before, later, large } = read;
         let past = self.before.get_or_insert_with(|| Past {
@@ -67,14 +71,14 @@ impl Worker {
                 .into_iter()
                 .map(|message| {
                     let (seq, mut turns) = (message.seq, Vec::new());
-                    add_message(&mut turns, message, me.as_ref());
+                    add_message(&mut turns, message, me.as_ref(), &reading);
                     (seq, turns)
                 })
                 .collect(),
         });
         let mut turns: Vec<ChatTurn> = past.turns().chain(errand).collect();
         for turn in self.run.turns() {
-            add_turn(&mut turns, turn, &later, &large, me.as_ref());
+            add_turn(&mut turns, turn, &later, &large, me.as_ref(), &reading);
         }
         Ok(turns)
     }
@@ -87,11 +91,12 @@ impl Worker {
         known: bool,
         taken: Vec<MessageId>,
         blobs: Vec<Hash>,
+        reading: Reading,
     ) -> Result<Read, Stop> {
         let tenant = self.tenant.clone();
         self.patiently(move |tx| {
-            let (tenant, created, taken, blobs) =
-                (tenant.clone(), created.clone(), taken.clone(), blobs.clone());
+            let (tenant, created, taken, blobs, reading) =
+                (tenant.clone(), created.clone(), taken.clone(), blobs.clone(), reading.clone());
             Box::pin(async move {
                 let mut read = Read::default();
                 if let (Some(space), false) = (&created.space, known) {
@@ -113,13 +118,26 @@ impl Worker {
                 }
                 for hash in blobs {
                     if let Some(bytes) = blobs::get(tx, &tenant, &hash).await? {
-                        read.large.insert(hash, for_model(&bytes));
+                        read.large.insert(hash, reading.of(&String::from_utf8_lossy(&bytes)));
                     }
                 }
                 Ok(read)
             })
         })
         .await
+    }
+
+    /// How the model reads results: by its own tool, if it has one for that.
+    fn reading(&self) -> Reading {
+        let reads = |spec: &&ToolSpec| match &spec.execution {
+            Execution::Prebuilt(prebuilt) => prebuilt.action == READ_RESULT,
+            _ => false,
+        };
+        let tool = self.tools().and_then(|tools| tools.set.0.iter().find(reads));
+        Reading {
+            chars: self.rt.settings.tool_result_tokens.saturating_mul(limits::TOKEN_CHARS),
+            tool: tool.map(|spec| spec.name.to_string()),
+        }
     }
 
     /// The values of this run that lie beside the log.

@@ -131,6 +131,11 @@ impl Worker {
             _ => None,
         });
         let steps = self.run.turns().last().into_iter().flat_map(|turn| turn.steps.iter());
+        let tool_calls = steps.clone().flat_map(|step| step.reply.calls.iter()).map(|call| Called {
+            id: call.call.clone(),
+            name: call.tool.to_string(),
+            args: call.args.shown().cloned().unwrap_or_default(),
+        });
         let tool_results = steps.flat_map(|step| {
             step.reply.calls.iter().filter_map(|call| {
                 let outcome = &step.result_of(&call.call)?.outcome;
@@ -153,6 +158,7 @@ impl Worker {
             text: String::new(),
             sources: sources.collect(),
             provider_metadata: reply.metadata.clone().unwrap_or_default(),
+            tool_calls: tool_calls.collect(),
             tool_results: tool_results.collect(),
             usage,
             cost,

@@ -8,24 +8,58 @@ use toolyard_engine::{Returned, Step, Turn};
 use toolyard_models::{ChatTurn, PastCall, PastResult};
 use toolyard_protocol::message::{Part, Speaker, text_of};
 use toolyard_protocol::outcome::CANCELED_TEXT;
-use toolyard_protocol::{EntityId, Hash, MessageId, OutcomeKind, ToolOutcome, limits};
+use toolyard_protocol::{CallId, EntityId, Hash, MessageId, OutcomeKind, ToolOutcome};
 use toolyard_store::messages::Said;
 
-/// As much of a large value as the model reads, with a mark where it is cut.
-pub(super) fn for_model(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let most = limits::MODEL_RESULT_CHARS;
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}… [cut: {most} of {} characters]", &text[..end], text.chars().count()),
-        None => text.into_owned(),
+/// How much of a result the model reads, and which of its tools reads on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reading {
+    pub(super) chars: usize,
+    pub(super) tool: Option<String>,
+}
+
+/// The beginning of a result.
+#[derive(Debug, Clone)]
+pub(super) struct Beginning {
+    text: String,
+    /// Characters of the whole.
+    all: usize,
+}
+
+impl Reading {
+    pub(super) fn of(&self, text: &str) -> Beginning {
+        match text.char_indices().nth(self.chars) {
+            Some((end, _)) => Beginning { text: text[..end].to_owned(), all: text.chars().count() },
+            None => Beginning { text: text.to_owned(), all: 0 },
+        }
+    }
+
+    /// With a mark where it is cut. Only results of this run can be read on.
+    fn marked(&self, begun: Beginning, call: Option<&CallId>) -> String {
+        let Beginning { mut text, all } = begun;
+        let most = self.chars;
+        if all <= most {
+            return text;
+        }
+        text.push_str(&format!("… [cut: {most} of {all} characters"));
+        if let (Some(tool), Some(call)) = (&self.tool, call) {
+            text.push_str(&format!(". {tool} with callId \"{call}\" and offset {most} reads on"));
+        }
+        text.push(']');
+        text
     }
 }
 
-pub(super) fn add_message(turns: &mut Vec<ChatTurn>, message: Said, me: Option<&EntityId>) {
+pub(super) fn add_message(
+    turns: &mut Vec<ChatTurn>,
+    message: Said,
+    me: Option<&EntityId>,
+    reading: &Reading,
+) {
     let mine = message.speaker == Speaker::Assistant && message.entity.as_ref() == me;
     match message.speaker {
         Speaker::System => turns.push(ChatTurn::System(text_of(&message.parts))),
-        Speaker::Assistant if mine => add_parts(turns, message.parts),
+        Speaker::Assistant if mine => add_parts(turns, message.parts, reading),
         // Another agent of the space is somebody who talks to this one.
         Speaker::Assistant | Speaker::User => turns.push(ChatTurn::User {
             parts: message.parts,
@@ -35,7 +69,7 @@ pub(super) fn add_message(turns: &mut Vec<ChatTurn>, message: Said, me: Option<&
 }
 
 /// Takes a stored message of this agent apart into replies and results.
-fn add_parts(turns: &mut Vec<ChatTurn>, parts: Vec<Part>) {
+fn add_parts(turns: &mut Vec<ChatTurn>, parts: Vec<Part>, reading: &Reading) {
     let mut said: Vec<Part> = Vec::new();
     let mut calls: Vec<PastCall> = Vec::new();
     let mut results: Vec<PastResult> = Vec::new();
@@ -58,7 +92,7 @@ fn add_parts(turns: &mut Vec<ChatTurn>, parts: Vec<Part>) {
                 results.push(PastResult {
                     call,
                     name: tool.to_string(),
-                    content: whole.for_model(),
+                    content: reading.marked(reading.of(&whole.for_model()), None),
                     is_error: outcome != OutcomeKind::Ok,
                 });
             }
@@ -112,18 +146,24 @@ pub(super) fn add_turn(
     turns: &mut Vec<ChatTurn>,
     turn: &Arc<Turn>,
     later: &[(MessageId, Said)],
-    large: &HashMap<Hash, String>,
+    large: &HashMap<Hash, Beginning>,
     me: Option<&EntityId>,
+    reading: &Reading,
 ) {
     for id in &turn.taken {
         if let Some((_, message)) = later.iter().find(|(taken, _)| taken == id) {
-            add_message(turns, message.clone(), me);
+            add_message(turns, message.clone(), me, reading);
         }
     }
-    turn.steps.iter().for_each(|step| add_step(turns, step, large));
+    turn.steps.iter().for_each(|step| add_step(turns, step, large, reading));
 }
 
-fn add_step(turns: &mut Vec<ChatTurn>, step: &Arc<Step>, large: &HashMap<Hash, String>) {
+fn add_step(
+    turns: &mut Vec<ChatTurn>,
+    step: &Arc<Step>,
+    large: &HashMap<Hash, Beginning>,
+    reading: &Reading,
+) {
     let calls: Vec<PastCall> = step
         .reply
         .calls
@@ -139,7 +179,7 @@ fn add_step(turns: &mut Vec<ChatTurn>, step: &Arc<Step>, large: &HashMap<Hash, S
         return;
     }
     let results = calls.iter().zip(&step.results).map(|(call, returned)| match returned {
-        Some(returned) => past_result(call, returned, large),
+        Some(returned) => past_result(call, returned, large, reading),
         None => open_result(call),
     });
     let results: Vec<PastResult> = results.collect();
@@ -149,12 +189,18 @@ fn add_step(turns: &mut Vec<ChatTurn>, step: &Arc<Step>, large: &HashMap<Hash, S
     }
 }
 
-fn past_result(call: &PastCall, returned: &Returned, large: &HashMap<Hash, String>) -> PastResult {
-    let whole = returned.blob.as_ref().and_then(|b| large.get(&b.blob)).cloned();
+fn past_result(
+    call: &PastCall,
+    returned: &Returned,
+    large: &HashMap<Hash, Beginning>,
+    reading: &Reading,
+) -> PastResult {
+    let begun = returned.blob.as_ref().and_then(|b| large.get(&b.blob)).cloned();
+    let begun = begun.unwrap_or_else(|| reading.of(&returned.outcome.for_model()));
     PastResult {
         call: call.id.clone(),
         name: call.name.clone(),
-        content: whole.unwrap_or_else(|| returned.outcome.for_model()),
+        content: reading.marked(begun, Some(&call.id)),
         is_error: returned.outcome.kind() != OutcomeKind::Ok,
     }
 }

@@ -63,7 +63,62 @@ async fn a_large_result_reaches_the_model_up_to_its_limit() {
     let requests = upstream.requests();
     let read = results(&requests[1].body)[0];
     assert!(read.starts_with("{\"text\":\"xxx") && read.ends_with("characters]"), "{} bytes", read.len());
-    assert!(read.len() > limits::MODEL_RESULT_CHARS);
+    assert!(read.len() > limits::TOOL_RESULT_TOKENS * limits::TOKEN_CHARS);
+}
+
+/// What the mark of a cut result, or the answer of `readResult`, says to read next.
+fn next_read(read: &str) -> Option<Value> {
+    if let Some((_, mark)) = read.split_once(" with callId \"") {
+        let (call, rest) = mark.split_once("\" and offset ")?;
+        let offset: u64 = rest.split_once(' ')?.0.parse().ok()?;
+        return Some(json!({"callId": call, "offset": offset}));
+    }
+    let answer: Value = serde_json::from_str(read).ok()?;
+    Some(json!({"callId": answer["callId"], "offset": answer["nextOffset"].as_u64()?}))
+}
+
+#[tokio::test]
+async fn a_cut_result_is_read_on_to_its_end_and_no_other_runs() {
+    let upstream = Upstream::answer(|seen| match results(&seen.body).last() {
+        None if seen.last_text("user") == Some("steal") => {
+            Reply::calling(&[("readResult", json!({"callId": "call_of_another_run"}))])
+        }
+        None => Reply::calling(&[("ask", json!({}))]),
+        Some(read) => match next_read(read) {
+            Some(args) => Reply::calling(&[("readResult", args)]),
+            None => Reply::saying("read"),
+        },
+    });
+    let upstream = upstream.await.unwrap();
+    let reader =
+        json!({"executionType": "prebuilt", "execution": {"action": "readResult"}, "visibility": "public"});
+    let agent = config(json!([client_tool("ask"), reader]), json!({}));
+    let yard = Yard::with_upstream(agent, &upstream).await;
+    let run = yard.say("go").await;
+    yard.until(&run, RunStatus::WaitingTool).await;
+    let call = yard.open_waits(&run).await[0].wait.call.clone();
+    let value = json!({"text": format!("{}the end", "ä".repeat(113_000))});
+    yard.submit(&run, &call, value.clone()).await.unwrap();
+    yard.until(&run, RunStatus::Completed).await;
+    let requests = upstream.requests();
+    let read = results(&requests.last().unwrap().body);
+    assert_eq!(read.len(), 3, "the result and two pieces");
+    let piece =
+        |text: &str| serde_json::from_str::<Value>(text).unwrap()["text"].as_str().unwrap().to_owned();
+    let begun: String = read[0].chars().take(limits::TOOL_RESULT_TOKENS * limits::TOKEN_CHARS).collect();
+    assert_eq!(format!("{begun}{}{}", piece(read[1]), piece(read[2])), value.to_string());
+    // What a private tool answered never becomes public by reading on.
+    let seen = yard.events(&run).await.into_iter().find_map(|event| match event {
+        Event::ToolReturned(end) if end.tool.as_str() == "readResult" => Some(end.visibility),
+        _ => None,
+    });
+    assert_eq!(seen, Some(toolyard_protocol::tool::Visibility::Private));
+
+    let other = yard.say("steal").await;
+    yard.until(&other, RunStatus::Completed).await;
+    let requests = upstream.requests();
+    let refused = *results(&requests.last().unwrap().body).last().unwrap();
+    assert!(refused.contains("This run has no result of a call"), "{refused}");
 }
 
 #[tokio::test]

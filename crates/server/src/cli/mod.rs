@@ -15,6 +15,7 @@ mod print;
 mod reach;
 mod run;
 mod settings;
+mod tenant;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -83,6 +84,9 @@ enum Command {
     /// Keys of tenants: create, list, revoke.
     #[command(subcommand)]
     Key(key::Key),
+    /// Tenants: delete.
+    #[command(subcommand)]
+    Tenant(tenant::Tenant),
     /// Plugins: keygen, sign, verify, trust, install, list, uninstall, revoke.
     #[command(subcommand)]
     Plugin(plugin::Plugin),
@@ -160,6 +164,7 @@ async fn obey(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Agent(command) => agent::obey(command, &common, &config).await?,
         Command::A2a(command) => return a2a::obey(command, &common).await,
         Command::Key(command) => key::obey(command, &common, &config).await?,
+        Command::Tenant(command) => tenant::obey(command, &common, &config).await?,
         Command::Plugin(command) => plugin::obey(command, &common, &config).await?,
         Command::Run(command) => run::obey(command, &common, &config).await?,
         Command::Chat(chat) => return Box::pin(chat::obey(*chat, &common, &config)).await,

@@ -12,6 +12,9 @@ const JWT_SECRET_BYTES: usize = 32;
 /// The shortest key that somebody may choose.
 const KEY_BYTES: usize = 16;
 
+/// The most days that runs may be kept: a hundred years.
+const KEPT_DAYS: f64 = 36_500.0;
+
 /// The longest name of a model.
 const NAME_CHARS: usize = 64;
 
@@ -76,6 +79,11 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
     if let Some(url) = &config.public_url {
         check_public_url(url)?;
     }
+    let days = config.retention.finished_runs_days;
+    if days.is_some_and(|days| !(days > 0.0 && days <= KEPT_DAYS)) {
+        let why = format!("must be more than 0 and at most {KEPT_DAYS}; without it runs are kept for ever");
+        return Err(bad("retention.finished_runs_days", why));
+    }
     AgentName::parse(&config.default_agent).map_err(|e| bad("default_agent", e.to_string()))?;
     let own = &config.limits;
     for (key, value) in [
@@ -85,6 +93,7 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         ("limits.file_bytes", own.file_bytes),
         ("limits.active_runs", own.active_runs),
         ("limits.connections", own.connections),
+        ("limits.tool_result_tokens", own.tool_result_tokens),
     ] {
         if value == 0 {
             return Err(bad(key, "must be at least 1"));
@@ -94,6 +103,7 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         ("limits.header_seconds", own.header_seconds),
         ("limits.body_seconds", own.body_seconds),
         ("limits.reader_seconds", own.reader_seconds),
+        ("limits.peer_seconds", own.peer_seconds),
         ("limits.socket_ping_seconds", own.socket_ping_seconds),
     ] {
         if value == 0 {

@@ -7,6 +7,8 @@ use toml::{Table, Value};
 enum Form {
     Text,
     Number,
+    /// A number that may have a fraction.
+    Fraction,
     Flag,
     /// Separated by commas.
     List,
@@ -64,9 +66,12 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_LIMITS_HEADER_SECONDS", &["limits", "header_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_BODY_SECONDS", &["limits", "body_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_READER_SECONDS", &["limits", "reader_seconds"], Form::Number),
+    ("TOOLYARD_LIMITS_PEER_SECONDS", &["limits", "peer_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_SOCKET_PING_SECONDS", &["limits", "socket_ping_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_PUBLIC_TOOLS", &["limits", "public_tools"], Form::Number),
     ("TOOLYARD_LIMITS_SECRET_TOOLS", &["limits", "secret_tools"], Form::Number),
+    ("TOOLYARD_LIMITS_TOOL_RESULT_TOKENS", &["limits", "tool_result_tokens"], Form::Number),
+    ("TOOLYARD_RETENTION_FINISHED_RUNS_DAYS", &["retention", "finished_runs_days"], Form::Fraction),
     ("TOOLYARD_KNOWLEDGE_EMBEDDING", &["knowledge", "embedding"], Form::Text),
     ("TOOLYARD_LOG_FORMAT", &["log", "format"], Form::Text),
     ("TOOLYARD_LOG_LEVEL", &["log", "level"], Form::Text),
@@ -78,8 +83,13 @@ const NAMES: &[(&str, &[&str], Form)] = &[
 /// Variables of this program that are no keys of the file.
 const OTHERS: &[&str] = &["TOOLYARD_CONFIG", "TOOLYARD_URL", "TOOLYARD_MCP_PUBLIC_KEY", "TOOLYARD_MCP_TOKEN"];
 /// Variables of builds that are made to be broken, and of the tests around them.
-const BREAKING: &[&str] =
-    &["TOOLYARD_FAILPOINT", "TOOLYARD_CLOCK_SKEW", "TOOLYARD_SQLITE_PAGES", "TOOLYARD_TEST_POSTGRES_URL"];
+const BREAKING: &[&str] = &[
+    "TOOLYARD_FAILPOINT",
+    "TOOLYARD_FAILPOINT_DICE",
+    "TOOLYARD_CLOCK_SKEW",
+    "TOOLYARD_SQLITE_PAGES",
+    "TOOLYARD_TEST_POSTGRES_URL",
+];
 
 /// A variable whose text does not fit, or that nobody knows.
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +126,7 @@ pub(super) fn overlay(table: &mut Table, read: impl Fn(&str) -> Option<String>) 
         let value = match form {
             Form::Text => Value::String(text),
             Form::Number => Value::Integer(text.trim().parse().map_err(|_| bad("a whole number"))?),
+            Form::Fraction => Value::Float(text.trim().parse().map_err(|_| bad("a number"))?),
             Form::Flag => Value::Boolean(text.trim().parse().map_err(|_| bad("true or false"))?),
             Form::List => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
@@ -153,6 +164,7 @@ mod tests {
         for &(name, path, form) in NAMES {
             let text = match (form, path.last().copied()) {
                 (Form::Number, _) => "7",
+                (Form::Fraction, _) => "0.5",
                 (Form::Flag, _) => "true",
                 (_, Some("listen")) => "127.0.0.1:1",
                 (_, Some("mode")) => "production",

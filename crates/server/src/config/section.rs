@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,7 @@ pub(crate) struct Config {
     pub(crate) plugins: PluginSection,
     pub(crate) client_tools: ClientTools,
     pub(crate) limits: Limits,
+    pub(crate) retention: Retention,
     pub(crate) knowledge: KnowledgeSection,
     pub(crate) log: Log,
     pub(crate) telemetry: Telemetry,
@@ -97,6 +99,7 @@ impl Default for Config {
             plugins: PluginSection::default(),
             client_tools: ClientTools::default(),
             limits: Limits::default(),
+            retention: Retention::default(),
             knowledge: KnowledgeSection::default(),
             log: Log::default(),
             telemetry: Telemetry::default(),
@@ -322,6 +325,9 @@ pub(crate) struct Limits {
     pub(crate) body_seconds: u64,
     /// Seconds that the reader of a stream may read nothing before it is cut.
     pub(crate) reader_seconds: u64,
+    /// Seconds that sent bytes may stay unacknowledged before the connection is
+    /// dropped: so a peer that vanished without a word is noticed.
+    pub(crate) peer_seconds: u64,
     /// Seconds between two pings to a connected program. With each the key is
     /// looked at again; after two and a half times as long a silent one is cut.
     pub(crate) socket_ping_seconds: u64,
@@ -329,6 +335,9 @@ pub(crate) struct Limits {
     pub(crate) public_tools: usize,
     /// Tools that one request with a secret key may bring.
     pub(crate) secret_tools: usize,
+    /// Tokens of one tool result that a model reads, at about four characters
+    /// each. The rest is cut, with a mark; the prebuilt tool `readResult` reads on.
+    pub(crate) tool_result_tokens: usize,
 }
 
 impl Default for Limits {
@@ -346,10 +355,29 @@ impl Default for Limits {
             header_seconds: 15,
             body_seconds: 10,
             reader_seconds: 20,
+            peer_seconds: 30,
             socket_ping_seconds: limits::SOCKET_PING_SECONDS,
             public_tools: limits::PUBLIC_TOOLS,
             secret_tools: limits::SECRET_TOOLS,
+            tool_result_tokens: limits::TOOL_RESULT_TOKENS,
         }
+    }
+}
+
+/// How long things are kept.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Retention {
+    /// Days after its end that a run is removed with the runs below it: events,
+    /// waits, large results. What was said stays in its space. A part of a day
+    /// is fine. Missing means never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) finished_runs_days: Option<f64>,
+}
+
+impl Retention {
+    pub(crate) fn finished_runs(&self) -> Option<Duration> {
+        self.finished_runs_days.and_then(|days| Duration::try_from_secs_f64(days * 86_400.0).ok())
     }
 }
 

@@ -1,12 +1,17 @@
 //! Entities: humans, agents and systems of a tenant.
 
-use axum::response::Response;
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_protocol::{AgentId, AgentName, ApiError, EntityId, ErrorCode, TenantId, Timestamp};
 use toolyard_store::entities::{self, Entity, EntityKind};
-use toolyard_store::{StoreError, Tx, agents, audit};
+use toolyard_store::export::{self, Place};
+use toolyard_store::{StoreError, Tx, agents, audit, removal};
 
 use super::answer::Change;
 use super::call::{Call, Made};
@@ -245,20 +250,54 @@ pub(super) async fn patch(call: Call) -> Result<Response, Refusal> {
     answer::json(200, &OneEntity { entity: view(changed) })
 }
 
+/// Removes an entity and all of it.
 pub(super) async fn delete(call: Call) -> Result<Response, Refusal> {
     let id = call.id("entity", "Entity", EntityId::parse)?;
-    let (tenant, actor) = (call.tenant().clone(), call.actor());
-    let existed = call
-        .store()
-        .write::<_, StoreError, _>(move |tx| {
-            Box::pin(async move {
-                let existed = entities::delete(tx, &tenant, &id).await?;
-                if existed {
-                    audit::write(tx, &tenant, &actor, "entity.delete", id.as_str(), None).await?;
-                }
-                Ok(existed)
-            })
-        })
-        .await?;
+    let existed = removal::entity(call.store(), call.tenant(), &id, &call.actor()).await?;
     answer::gone(existed, "Entity")
+}
+
+/// `GET …/export`: every stored row of an entity, a line each, as they are
+/// read. The last line says how many there were.
+pub(super) async fn export(call: Call) -> Result<Response, Refusal> {
+    let id = call.id("entity", "Entity", EntityId::parse)?;
+    let (store, tenant, actor) = (call.store().clone(), call.tenant().clone(), call.actor());
+    let (of, asked) = (tenant.clone(), id.clone());
+    let known = store.write::<_, StoreError, _>(move |tx| {
+        Box::pin(async move {
+            let known = entities::get(tx, &of, &asked).await?.is_some();
+            if known {
+                audit::write(tx, &of, &actor, "entity.export", asked.as_str(), None).await?;
+            }
+            Ok(known)
+        })
+    });
+    if !known.await? {
+        return Err(Refusal::not_found("Entity"));
+    }
+    let pages = futures::stream::try_unfold((Some(Place::default()), 0), move |(place, told)| {
+        let (store, tenant, id) = (store.clone(), tenant.clone(), id.clone());
+        async move {
+            let Some(place) = place else { return Ok::<_, StoreError>(None) };
+            let (lines, next) = store
+                .read::<_, StoreError, _>(move |tx| {
+                    Box::pin(async move { export::page(tx, &tenant, &id, place).await })
+                })
+                .await?;
+            let told = told + lines.len();
+            let mut text = String::new();
+            for line in lines {
+                text.push_str(&json!({"table": line.table, "row": line.row}).to_string());
+                text.push('\n');
+            }
+            if next.is_none() {
+                text.push_str(&json!({"end": true, "rows": told}).to_string());
+                text.push('\n');
+            }
+            Ok(Some((Bytes::from(text), (next, told))))
+        }
+    });
+    let mut response = Body::from_stream(pages).into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    Ok(response)
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolyard_protocol::{ErrorCode, Hash, KeyId, KeyKind, TenantId, Timestamp};
 use toolyard_store::keys::{self, Key};
-use toolyard_store::{StoreError, audit};
+use toolyard_store::{StoreError, audit, removal};
 
 use super::answer;
 use super::call::Call;
@@ -131,4 +131,17 @@ pub(super) async fn revoke(call: Call) -> Result<Response, Refusal> {
         })
         .await?;
     answer::gone(revoked, "Key")
+}
+
+/// `DELETE /api/tenants/{tenant}`: for the operator alone.
+pub(super) async fn remove_tenant(call: Call) -> Result<Response, Refusal> {
+    let tenant = call.id("tenant", "Tenant", TenantId::parse)?;
+    if !Auth::is_operator(&call.principal) {
+        return Err(Refusal::not_found("Tenant"));
+    }
+    if tenant == TenantId::default_tenant() {
+        return Err(Refusal::bad_request("tenant: default is the operator's own and stays"));
+    }
+    let removed = removal::tenant(call.store(), &tenant, &call.actor()).await?;
+    answer::gone(removed > 0, "Tenant")
 }

@@ -8,9 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolyard_dialects::native::socket::{CallResult, TakenResult, TakenStatus};
 use toolyard_protocol::principal::Actor;
-use toolyard_protocol::{ApiError, CallId, ClientId, ErrorCode, Principal, RunId, ToolOutcome, Viewer};
+use toolyard_protocol::visible::visible_to;
+use toolyard_protocol::{
+    ApiError, CallId, ClientId, ErrorCode, Event, OutcomeKind, Principal, RunId, ToolOutcome, Viewer, limits,
+};
 use toolyard_runtime::{Caller, ResultIn, Submitted};
-use toolyard_store::{StoreError, audit, runs};
+use toolyard_store::{StoreError, audit, blobs, log, runs};
 
 use super::answer;
 use super::call::Call;
@@ -71,6 +74,68 @@ pub(super) async fn for_space(call: Call) -> Result<Response, Refusal> {
         return Err(Refusal::bad_request("Run does not belong to this SmartSpace"));
     }
     submit(call, run, viewer, rest, "toolCallId").await
+}
+
+/// A piece of a result.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Piece {
+    call_id: CallId,
+    offset: usize,
+    /// Of the whole.
+    characters: usize,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<usize>,
+}
+
+/// `GET /api/runs/{run}/results/{call}`: the value of a call that has ended,
+/// however large it is. Whoever sees it on the stream sees it here.
+pub(super) async fn read(call: Call) -> Result<Response, Refusal> {
+    let number = |name| super::page::position(&call.query, name);
+    let (offset, limit) = (number("offset")?, number("limit")?);
+    let id = call.id("call", "Result", CallId::parse)?;
+    let (row, viewer) = call.run()?;
+    let (tenant, run, asked) = (call.tenant().clone(), row.id.clone(), id.clone());
+    let ended = call
+        .store()
+        .read::<_, StoreError, _>(move |tx| {
+            Box::pin(async move { log::result(tx, &tenant, &run, &asked).await })
+        })
+        .await?;
+    let event = Event::ToolReturned(ended.ok_or_else(|| Refusal::not_found("Result"))?);
+    let seen = visible_to(viewer, &event);
+    let Some(Event::ToolReturned(ended)) = seen.as_deref() else { return Err(Refusal::not_found("Result")) };
+    if ended.outcome != OutcomeKind::Ok {
+        return Err(Refusal::not_found("Result"));
+    }
+    let Some(value) = ended.value.shown() else {
+        return Err(Refusal::forbidden("The results of this tool are not for users"));
+    };
+    let whole = match ended.blob.shown() {
+        None => value.to_string(),
+        Some(blob) => {
+            let (tenant, hash) = (call.tenant().clone(), blob.blob.clone());
+            let bytes = call
+                .store()
+                .read::<_, StoreError, _>(move |tx| {
+                    Box::pin(async move { blobs::get(tx, &tenant, &hash).await })
+                })
+                .await?;
+            let bytes = bytes.ok_or_else(|| Refusal::not_found("Result"))?;
+            String::from_utf8(bytes).map_err(|_| Refusal::not_found("Result"))?
+        }
+    };
+    if offset.is_none() && limit.is_none() {
+        return Ok(answer::text(200, whole));
+    }
+    let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
+    let limit = limit.and_then(|n| usize::try_from(n).ok()).unwrap_or(limits::READ_RESULT_CHARS);
+    let limit = limit.clamp(1, limits::RESULT_PIECE_CHARS);
+    let (characters, end) = (whole.chars().count(), offset.saturating_add(limit));
+    let text = whole.chars().skip(offset).take(limit).collect();
+    let next_offset = Some(end).filter(|end| *end < characters);
+    answer::json(200, &Piece { call_id: id, offset, characters, text, next_offset })
 }
 
 async fn submit(

@@ -140,7 +140,14 @@ fn entity_routes() -> Vec<Route> {
         patch("/api/entities/{entity}", Access::Secret, "Change an entity", entities::patch)
             .takes::<entities::PatchEntity>(BodyKind::Json)
             .gives::<entities::OneEntity>(200),
-        delete("/api/entities/{entity}", Access::Secret, "Remove an entity", entities::delete),
+        delete("/api/entities/{entity}", Access::Secret, "Remove an entity and all of it", entities::delete),
+        get(
+            "/api/entities/{entity}/export",
+            Access::Secret,
+            "Read everything that is stored of an entity, a line of JSON for each row",
+            entities::export,
+        )
+        .media("application/x-ndjson"),
     ]
 }
 
@@ -259,6 +266,12 @@ fn run_routes() -> Vec<Route> {
         post("/api/runs/{run}/tool-results", Access::Member, "Hand in a tool result", results::for_run)
             .takes::<results::RunResults>(BodyKind::Results)
             .gives::<results::ResultsTaken>(200),
+        get("/api/runs/{run}/results/{call}", Access::Member, "Read the whole of a result", results::read)
+            .asks(&[
+                ("offset", "Characters of its JSON text to leave out: a piece is answered as an object."),
+                ("limit", "Characters of that piece: 12000 if missing, at most 100000."),
+            ])
+            .gives::<serde_json::Value>(200),
         post(
             "/api/runs/{run}/tool-progress",
             Access::Member,
@@ -283,12 +296,14 @@ fn run_routes() -> Vec<Route> {
 }
 
 fn wait_routes() -> Vec<Route> {
+    const AFTER: (&str, &str) = ("after", "Continue after this row: the `next` of the page before.");
     const OPEN: &[(&str, &str)] =
-        &[LIMIT, ("runId", "Only waits of this run."), ("smartSpaceId", "Only waits of this space.")];
+        &[LIMIT, AFTER, ("runId", "Only waits of this run."), ("smartSpaceId", "Only waits of this space.")];
     vec![
         get("/api/waits", Access::Either, "List what runs wait for", waits::list)
             .asks(&[
                 LIMIT,
+                AFTER,
                 ("runId", "Only waits of this run."),
                 ("smartSpaceId", "Only waits of this space."),
                 ("kind", "client, approval, input, credential, child or timer."),
@@ -330,6 +345,12 @@ fn permission_routes() -> Vec<Route> {
             .gives::<keys::KeyList>(200),
         delete("/api/keys/{key}", Access::Secret, "Revoke a key", keys::revoke)
             .asks(&[("tenant", "The tenant of the key, for the operator's key.")]),
+        delete(
+            "/api/tenants/{tenant}",
+            Access::Secret,
+            "Remove a tenant and all of it, with the operator's key",
+            keys::remove_tenant,
+        ),
     ]
 }
 

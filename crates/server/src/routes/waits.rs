@@ -28,6 +28,10 @@ const PAGES: usize = 25;
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WaitList {
     waits: Vec<WaitView>,
+    /// There may be more: the `after` of the next page. A page may hold fewer
+    /// than it could, or none, when many waits of others lie in between.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -102,23 +106,23 @@ pub(super) async fn approvals(call: Call) -> Result<Response, Refusal> {
 }
 
 /// Open waits that the caller may see: all of the tenant for a backend, those
-/// of its spaces that it may answer for a user, among the oldest 5000.
+/// of its spaces that it may answer for a user. One request looks at 5000 of
+/// them at most; `next` says where the next one goes on.
 async fn list_kind(call: Call, kind: Option<WaitKind>) -> Result<Response, Refusal> {
     let limit = page::limit(&call.query)?;
     let run = page::typed(&call.query, "runId", RunId::parse)?;
     let space = page::typed(&call.query, "smartSpaceId", SpaceId::parse)?;
-    let mut after = None;
+    let mut after = page::typed(&call.query, "after", behind)?;
     let mut seen = Vec::new();
     let mut seats = HashMap::new();
+    let mut more = true;
     // A user's own waits may lie behind many of others.
     for _ in 0..PAGES {
-        let page = list_page(&call, run.clone(), space.clone(), kind, after).await?;
-        after = page.last().map(|row| (row.wait.opened_at, row.wait.id.clone()));
-        let full = page.len() == limits::PAGE_MAX as usize;
-        for row in page {
-            if seen.len() == limit as usize {
-                break;
-            }
+        let page = list_page(&call, run.clone(), space.clone(), kind, after.clone()).await?;
+        more = page.len() == limits::PAGE_MAX as usize;
+        let (mut rows, mut left) = (page.into_iter(), false);
+        for row in rows.by_ref() {
+            after = Some((row.wait.opened_at, row.wait.id.clone()));
             // All waits of a space, or of a run without one, are seen from one seat.
             let run = row.space.is_none().then(|| row.wait.run.clone());
             let place = (row.space.clone(), run);
@@ -133,11 +137,17 @@ async fn list_kind(call: Call, kind: Option<WaitKind>) -> Result<Response, Refus
             if let Some(viewer) = viewer.filter(|v| v.sees_all() || may_answer(v, &row.wait.rule)) {
                 seen.push((row, viewer));
             }
+            if seen.len() == limit as usize {
+                left = true;
+                break;
+            }
         }
-        if !full || seen.len() == limit as usize {
+        more |= left && rows.len() > 0;
+        if left || !more {
             break;
         }
     }
+    let next = after.filter(|_| more).map(|(at, id)| format!("{}~{id}", at.millis()));
     let tenant = call.tenant().clone();
     let waits: Vec<WaitView> = call
         .store()
@@ -151,7 +161,14 @@ async fn list_kind(call: Call, kind: Option<WaitKind>) -> Result<Response, Refus
             })
         })
         .await?;
-    answer::json(200, &WaitList { waits })
+    answer::json(200, &WaitList { waits, next })
+}
+
+/// The row that a page ended with: when it opened, and its id.
+fn behind(text: &str) -> Result<(Timestamp, WaitId), ()> {
+    let (at, id) = text.split_once('~').ok_or(())?;
+    let at = at.parse().map_err(|_| ())?;
+    Ok((Timestamp::from_millis(at), WaitId::parse(id).map_err(|_| ())?))
 }
 
 async fn list_page(

@@ -12,6 +12,8 @@ pub(super) fn settings(config: &Config) -> io::Result<Settings> {
     let mut settings = Settings::new(name(&config.data)?);
     settings.active_runs = config.limits.active_runs;
     settings.ask_from = config.permissions.ask_from;
+    settings.keep_finished = config.retention.finished_runs();
+    settings.tool_result_tokens = config.limits.tool_result_tokens;
     settings.embedding = config.knowledge.embedder();
     settings.client_sockets = config.limits.connections;
     settings.trace_all = config.telemetry.all_agents && config.telemetry.otlp_traces.is_some();

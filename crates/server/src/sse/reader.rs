@@ -182,18 +182,19 @@ impl Reader {
         }
     }
 
-    /// A position ahead of the log is of another life: the reader starts over.
+    /// A position ahead of the log is of another life, and one before an event
+    /// that was removed has missed something: the reader starts over.
     async fn check_cursor(&mut self) -> Result<(), End> {
         if self.cursor == 0 {
             return Ok(());
         }
         let (store, tenant) = (self.app.store.clone(), self.principal.tenant.clone());
         let source = self.source.clone();
-        let (last, ended) = self.patiently(|| source.last(&store, &tenant)).await?.ok_or(End::Done)?;
-        if self.cursor <= last {
+        let extent = self.patiently(|| source.extent(&store, &tenant)).await?.ok_or(End::Done)?;
+        if (extent.gone_to..=extent.last).contains(&self.cursor) {
             return Ok(());
         }
-        self.finished = ended;
+        self.finished = extent.ended;
         let viewer = self.viewer.clone();
         let reset = self.patiently(|| source.reset(&store, &tenant, &viewer)).await?;
         let (frame, at) = reset.ok_or(End::Done)?;

@@ -17,6 +17,16 @@ pub(crate) enum Source {
     Space(SpaceId),
 }
 
+/// Where the log of a subject stands.
+pub(super) struct Extent {
+    /// The newest position.
+    pub(super) last: i64,
+    /// The last position whose event was removed.
+    pub(super) gone_to: i64,
+    /// Nothing will follow.
+    pub(super) ended: bool,
+}
+
 /// One durable thing of a stream, in its order.
 #[derive(Debug)]
 pub(super) enum Item {
@@ -41,13 +51,12 @@ impl Source {
         }
     }
 
-    /// The newest position, and whether nothing will follow it; none if the
-    /// subject is gone.
-    pub(super) async fn last(
+    /// Where its log stands; none if the subject is gone.
+    pub(super) async fn extent(
         &self,
         store: &Store,
         tenant: &TenantId,
-    ) -> Result<Option<(i64, bool)>, StoreError> {
+    ) -> Result<Option<Extent>, StoreError> {
         let (tenant, source) = (tenant.clone(), self.clone());
         store
             .read(move |tx| {
@@ -55,10 +64,15 @@ impl Source {
                     Ok(match &source {
                         Self::Run { run, .. } => {
                             let row = runs::get(tx, &tenant, run).await?;
-                            row.map(|row| (row.last_seq, row.status.is_final()))
+                            row.map(|row| Extent {
+                                last: row.last_seq,
+                                gone_to: 0,
+                                ended: row.status.is_final(),
+                            })
                         }
                         Self::Space(space) => {
-                            spaces::get(tx, &tenant, space).await?.map(|space| (space.last_pos, false))
+                            let bounds = spaces::bounds(tx, &tenant, space).await?;
+                            bounds.map(|(last, gone_to)| Extent { last, gone_to, ended: false })
                         }
                     })
                 })

@@ -78,6 +78,8 @@ async fn ids(yard: &Yard) -> Vec<(&'static str, String)> {
         ("{path}", format!("assistant/tasks/{run}")),
         ("{run}", run),
         ("{wait}", text(&wait["id"])),
+        ("{call}", text(&wait["callId"])),
+        ("{tenant}", "nobody".to_owned()),
         ("{grant}", text(&grant["grant"]["id"])),
         ("{key}", text(&key["id"])),
         ("{secret}", text(&secret["name"])),

@@ -4,12 +4,12 @@
 //! the seq of the last one. JSON has no line break of its own in that form, so
 //! the lines are found without parsing.
 
-use toolyard_protocol::event::{Event, Undecodable};
-use toolyard_protocol::{RunId, SpaceId, TenantId, Timestamp};
+use toolyard_protocol::event::{Event, ToolReturned, Undecodable};
+use toolyard_protocol::{CallId, Guarded, RunId, SpaceId, TenantId, Timestamp};
 
 use super::Logged;
 use crate::error::StoreError;
-use crate::tx::{Tx, args};
+use crate::tx::{Sql, Tx, args};
 
 /// Bytes of a row that holds several events. SQLite keeps up to 1,001 bytes of
 /// a row of such a table, with its key, where the row is; a longer one takes a
@@ -94,6 +94,35 @@ pub async fn event(
     let Some((last, body)) = row else { return Ok(None) };
     let line = lines(last, &body).find(|(at, _)| *at == seq);
     Ok(line.map(|(_, line)| Event::decode(line)).transpose()?)
+}
+
+/// How a call of a run ended, with what a plugin made of it.
+pub async fn result(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+    call: &CallId,
+) -> Result<Option<ToolReturned>, StoreError> {
+    // Only rows that name the call are read.
+    let sql = Sql {
+        sqlite: "SELECT body FROM events WHERE tenant = $1 AND run = $2 AND instr(body, $3) > 0 ORDER BY seq",
+        postgres: "SELECT body FROM events WHERE tenant = $1 AND run = $2 AND strpos(body, $3) > 0 ORDER BY seq",
+    };
+    let bodies = tx.all(sql, args![tenant.as_str(), run.as_str(), call.as_str()], |r| r.text(0)).await?;
+    let mut found: Option<ToolReturned> = None;
+    for line in bodies.iter().flat_map(|body| body.split('\n')).filter(|line| line.contains(call.as_str())) {
+        match Event::decode(line)? {
+            Event::ToolReturned(end) if end.call == *call => found = Some(end),
+            Event::ResultAmended(new) if new.call == *call => {
+                if let Some(end) = &mut found {
+                    (end.outcome, end.value, end.error) = (new.outcome, new.value, new.error);
+                    end.blob = Guarded::Hidden;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
 }
 
 /// An event of a space, in the space's order.

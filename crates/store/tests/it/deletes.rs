@@ -2,7 +2,7 @@
 
 use toolyard_protocol::{EntityId, FileId, Hash, RunId};
 use toolyard_store::blobs::{self, FileRow};
-use toolyard_store::{entities, grants, messages, runs, spaces};
+use toolyard_store::{entities, messages, runs, spaces};
 
 use crate::cast;
 use crate::home::{Home, tx};
@@ -71,32 +71,6 @@ pub(crate) async fn a_deleted_run_takes_its_log_waits_and_messages(home: &Home) 
     let after = (census(home).await, told(home, &kept).await);
     assert_eq!(after.0, before.0);
     assert!(after == before, "a neighbour changed: {after:?}");
-}
-
-pub(crate) async fn a_deleted_entity_leaves_its_messages_without_a_name(home: &Home) {
-    let world = World::of(home, &cast::tenant()).await;
-    let neighbour = World::of(home, &cast::tenant()).await;
-    let before = told(home, &neighbour).await;
-    let (tenant, entity) = (world.tenant.clone(), world.entity.clone());
-    for expected in [true, false] {
-        let deleted = tx!(home, write, [tenant, entity], |tx| entities::delete(tx, &tenant, &entity).await);
-        assert_eq!(deleted, expected);
-    }
-    let (space, message, grant) = (world.space.clone(), world.message.clone(), world.grant.clone());
-    let (stored, members, hello, permission) =
-        tx!(home, read, [tenant, entity, space, message, grant], |tx| {
-            Ok((
-                entities::get(tx, &tenant, &entity).await?,
-                spaces::members(tx, &tenant, &space).await?,
-                messages::get(tx, &tenant, &message).await?.unwrap(),
-                grants::get(tx, &tenant, &grant).await?,
-            ))
-        });
-    assert_eq!((stored, permission), (None, None));
-    assert_eq!(members.len(), 1, "the agent stays");
-    assert_eq!(hello.entity, None);
-    assert_eq!(hello.parts, [toolyard_protocol::message::Part::text("hello")]);
-    assert!(told(home, &neighbour).await == before, "a neighbour changed");
 }
 
 /// Large values and files go with the last one that has them, and not before.

@@ -16,6 +16,7 @@ mod failures;
 mod feed;
 mod home;
 mod idempotency;
+mod keeping;
 mod ledger;
 mod line;
 mod live;
@@ -168,7 +169,12 @@ stories! {
         agents::a_toolset_is_stored_once_by_its_hash,
         deletes::a_deleted_space_takes_all_of_it_and_nothing_else,
         deletes::a_deleted_run_takes_its_log_waits_and_messages,
-        deletes::a_deleted_entity_leaves_its_messages_without_a_name,
+        keeping::an_old_run_goes_and_its_words_stay,
+        keeping::a_large_run_goes_in_pieces_with_those_below_it,
+        keeping::the_result_of_a_call_is_found_in_its_run_alone,
+        keeping::a_deleted_entity_leaves_nothing_but_the_audit,
+        keeping::an_export_has_every_row_that_names_an_entity,
+        keeping::a_removed_tenant_leaves_nothing_behind,
         deletes::large_values_and_files_go_with_the_last_that_has_them,
         tenants::no_reading_function_shows_another_tenants_rows,
         tenants::no_changing_function_touches_another_tenants_rows,

@@ -10,9 +10,11 @@ mod knowledge;
 mod memories;
 mod notices;
 pub mod plans;
+mod results;
 mod space;
 
 pub use inputs::{answered, asked};
+pub use results::{READ_RESULT, Results};
 
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -99,6 +101,7 @@ pub const ACTIONS: &[Action] = &[
     space::CONTEXT,
     space::UPDATE,
     inputs::REQUEST,
+    results::READ,
 ];
 
 /// The action of this name.
@@ -113,6 +116,10 @@ pub fn complete(action: &Action, spec: &mut ToolSpec, has_schema: bool) {
     }
     if !has_schema {
         spec.input_schema = (action.schema)();
+    }
+    // What it reads may be a private tool's: nobody makes that public by the way.
+    if action.name == READ_RESULT {
+        spec.visibility = Visibility::Private;
     }
 }
 

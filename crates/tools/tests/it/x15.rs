@@ -184,6 +184,8 @@ async fn x15_every_prebuilt_tool_reads_and_writes_only_for_its_caller() {
                 assert_eq!(probe, [AnnInDen, AnnInHall, BobInDen, NobodyInDen, OtherAgentForAnn]);
             }
             "requestInput" => assert!(matches!(action.way, Way::AskUser)),
+            // It knows its own run alone: see the story of the gateway.
+            "readResult" => assert!(matches!(action.way, Way::Read)),
             other => panic!("{other} has no row in this matrix"),
         }
     }
