@@ -53,11 +53,6 @@ fn the_committed_files_are_as_generated() {
 }
 
 #[test]
-fn every_event_has_its_types() {
-    assert_eq!(typescript::EVENTS, toolyard_protocol::Event::KINDS);
-}
-
-#[test]
 fn the_same_code_gives_the_same_text() {
     for output in OUTPUTS {
         assert_eq!((output.text)(), (output.text)(), "{}", output.path);

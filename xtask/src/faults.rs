@@ -20,6 +20,13 @@ pub(crate) struct Faults {
     /// Clients that work at once.
     #[arg(long, default_value_t = 8)]
     players: u32,
+    /// Only commits break: of a thousand so many fail, and as many lose their
+    /// answer. The gateway is built with failpoints for it.
+    #[arg(long, default_value_t = 0)]
+    errors: u64,
+    /// The binary of another release: lives of nodes change between the two.
+    #[arg(long)]
+    other: Option<std::path::PathBuf>,
     /// Release build of the gateway.
     #[arg(long)]
     release: bool,
@@ -35,6 +42,9 @@ pub(crate) fn run(faults: &Faults) -> Result<String, String> {
     build.current_dir(&root).args(["build", "--quiet", "-p", "toolyard-faults"]);
     if !faults.list && faults.scenario != "simulation" {
         build.args(["-p", "toolyard"]);
+    }
+    if faults.errors > 0 {
+        build.args(["--features", "toolyard/failpoints"]);
     }
     if faults.release {
         build.arg("--release");
@@ -55,6 +65,10 @@ pub(crate) fn run(faults: &Faults) -> Result<String, String> {
         (false, scenario) => {
             suite.args(["run", "--scenario", scenario, "--seed", &seed, "--minutes", &minutes]);
             suite.args(["--database", &faults.database, "--players", &faults.players.to_string()]);
+            suite.args(["--errors", &faults.errors.to_string()]);
+            if let Some(other) = &faults.other {
+                suite.arg("--other").arg(std::path::absolute(other).map_err(|e| e.to_string())?);
+            }
             suite.arg("--gateway").arg(built.join("toolyard"));
             suite.arg("--history").arg(target.join(format!("faults-{}-{seed}.jsonl", faults.database)));
         }

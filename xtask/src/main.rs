@@ -6,6 +6,7 @@ mod a2a_kit;
 mod codegen;
 mod faults;
 mod graph;
+mod hostile;
 mod tidy;
 mod workspace;
 
@@ -32,6 +33,8 @@ enum Chore {
     },
     /// Break gateways by a seed, and check what is left.
     Faults(faults::Faults),
+    /// Run the proofs against attacks (X1 to X20), wherever they live.
+    Hostile(hostile::Hostile),
     /// Run the public compatibility kit of A2A against a gateway.
     A2aKit {
         /// A checkout of the kit, on the branch of the version to judge.
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.chore {
         Chore::A2aKit { dir, python } => a2a_kit::run(&dir, &python),
         Chore::Faults(faults) => faults::run(&faults),
+        Chore::Hostile(hostile) => hostile::run(&hostile),
         Chore::Tidy => tidy::run().map_err(|error| error.to_string()),
         Chore::Codegen { check: false } => codegen::write().map_err(|error| error.to_string()),
         Chore::Codegen { check: true } => codegen::check().map_err(|error| error.to_string()),

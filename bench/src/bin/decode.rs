@@ -1,15 +1,19 @@
 //! What reading a model's stream costs: bytes to canonical chunks, beside
 //! `serde_json` that parses the same events into typed structs with all their
-//! fields, and no more.
+//! fields, and no more. Bedrock's frames are read by the vendor's own library on
+//! both sides.
 //! Processor time of this thread, the best of many rounds, as a ratio. A goal
 //! that is missed is an exit code of its own.
 
 use std::process::ExitCode;
 
+use aws_smithy_eventstream::frame::{DecodedFrame, MessageFrameDecoder, write_message_to};
+use aws_smithy_types::event_stream::{Header, HeaderValue, Message};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use toolyard_models::wire::Decode;
-use toolyard_models::{anthropic, gemini, openai, responses};
+use toolyard_models::{anthropic, bedrock, gemini, openai, responses};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -94,6 +98,15 @@ struct Text {
     text: String,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "parsing is what is measured")]
+struct ConverseDelta {
+    content_block_index: u32,
+    delta: Text,
+    p: String,
+}
+
 /// Processor nanoseconds of this thread.
 fn spent() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -122,9 +135,26 @@ fn stream(events: &[serde_json::Value], named: bool) -> (Vec<u8>, Vec<String>) {
     (bytes, data)
 }
 
+/// The same in the binary frames of Amazon: three headers and two checksums each.
+fn frames(events: &[serde_json::Value]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for event in events {
+        let header = |name: &'static str, value: &'static str| {
+            Header::new(name, HeaderValue::String(value.to_owned().into()))
+        };
+        let message = Message::new(event.to_string().into_bytes())
+            .add_header(header(":event-type", "contentBlockDelta"))
+            .add_header(header(":content-type", "application/json"))
+            .add_header(header(":message-type", "event"));
+        // A frame of a few bytes cannot fail; the count of chunks would show it.
+        let _ = write_message_to(&message, &mut bytes);
+    }
+    bytes
+}
+
 /// Whether the goal was reached.
 #[must_use]
-fn measure<D: Decode>(vendor: &str, (bytes, data): &(Vec<u8>, Vec<String>), parse: impl Fn(&str)) -> bool {
+fn measure<D: Decode>(vendor: &str, bytes: &[u8], theirs: impl FnMut()) -> bool {
     let mut chunks = 0;
     let ours = best(|| {
         let (mut decoder, mut out) = (D::default(), Vec::new());
@@ -136,7 +166,7 @@ fn measure<D: Decode>(vendor: &str, (bytes, data): &(Vec<u8>, Vec<String>), pars
             chunks += out.drain(..).count();
         }
     });
-    let theirs = best(|| data.iter().for_each(|text| parse(text)));
+    let theirs = best(theirs);
     #[expect(clippy::cast_precision_loss, reason = "a few milliseconds")]
     let ratio = ours as f64 / theirs.max(1) as f64;
     let reached = ratio <= GOAL && chunks >= EVENTS - 1;
@@ -154,8 +184,19 @@ fn ms(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-fn typed<'a, T: Deserialize<'a>>(text: &'a str) {
-    std::hint::black_box(serde_json::from_str::<T>(text).ok());
+fn typed<T: DeserializeOwned>(data: &[String]) -> impl FnMut() {
+    move || data.iter().for_each(|text| drop(std::hint::black_box(serde_json::from_str::<T>(text).ok())))
+}
+
+/// The vendor's own library reads the frames.
+fn framed<T: DeserializeOwned>(bytes: &[u8]) -> impl FnMut() {
+    let bytes = bytes::Bytes::copy_from_slice(bytes);
+    move || {
+        let mut rest = bytes.clone();
+        while let Ok(DecodedFrame::Complete(message)) = MessageFrameDecoder::new().decode_frame(&mut rest) {
+            std::hint::black_box(serde_json::from_slice::<T>(message.payload()).ok());
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -167,8 +208,8 @@ fn main() -> ExitCode {
                 "choices": [{"index": 0, "delta": {"content": words(n)}, "finish_reason": null}]})
         })
         .collect();
-    let mut reached =
-        measure::<openai::Decoder>("openai chat", &stream(&chat, false), |text| typed::<Chat>(text));
+    let (bytes, data) = stream(&chat, false);
+    let mut reached = measure::<openai::Decoder>("openai chat", &bytes, typed::<Chat>(&data));
     let block =
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
     let messages: Vec<_> = std::iter::once(block)
@@ -176,25 +217,28 @@ fn main() -> ExitCode {
             json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": words(n)}})
         }))
         .collect();
-    reached &= measure::<anthropic::Decoder>("anthropic", &stream(&messages, true), |text| {
-        typed::<BlockDelta>(text)
-    });
+    let (bytes, data) = stream(&messages, true);
+    reached &= measure::<anthropic::Decoder>("anthropic", &bytes, typed::<BlockDelta>(&data));
     let parts: Vec<_> = (0..EVENTS)
         .map(|n| {
             json!({"type": "response.output_text.delta", "sequence_number": n, "item_id": "msg_1",
                 "output_index": 0, "content_index": 0, "delta": words(n), "logprobs": []})
         })
         .collect();
-    reached &= measure::<responses::Decoder>("openai responses", &stream(&parts, true), |text| {
-        typed::<TextDelta>(text)
-    });
+    let (bytes, data) = stream(&parts, true);
+    reached &= measure::<responses::Decoder>("openai responses", &bytes, typed::<TextDelta>(&data));
     let candidates: Vec<_> = (0..EVENTS)
         .map(|n| {
             json!({"candidates": [{"content": {"parts": [{"text": words(n)}], "role": "model"}, "index": 0}],
                 "modelVersion": "gemini-2.5-flash", "responseId": "r"})
         })
         .collect();
-    reached &=
-        measure::<gemini::Decoder>("gemini", &stream(&candidates, false), |text| typed::<Candidates>(text));
+    let (bytes, data) = stream(&candidates, false);
+    reached &= measure::<gemini::Decoder>("gemini", &bytes, typed::<Candidates>(&data));
+    let blocks: Vec<_> = (0..EVENTS)
+        .map(|n| json!({"contentBlockIndex": 0, "delta": {"text": words(n)}, "p": "abcdefghijklmnopqrstuv"}))
+        .collect();
+    let bytes = frames(&blocks);
+    reached &= measure::<bedrock::Decoder>("bedrock", &bytes, framed::<ConverseDelta>(&bytes));
     if reached { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

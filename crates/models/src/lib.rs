@@ -42,6 +42,7 @@ mod sse;
 pub mod tck;
 mod unknown;
 pub mod wire;
+mod words;
 
 pub use call_error::CallError;
 pub use chunk::Chunk;
@@ -56,4 +57,4 @@ pub use registry::{BadRegistry, Candidate, ModelRecord, Price, Registry, Wanted}
 pub use request::{ChatTurn, OfferedTool, OutputSchema, PastCall, PastResult, Request};
 pub use retry::Retry;
 pub use sse::{Listen, SseDecoder};
-pub use unknown::UNKNOWN;
+pub use unknown::{UNKNOWN, UNKNOWN_FIELDS};

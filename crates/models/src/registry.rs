@@ -30,6 +30,9 @@ pub struct ModelRecord {
     pub context_tokens: Option<u32>,
     pub tools: bool,
     pub reasoning: bool,
+    /// Its vendor holds it to the form of an answer. Missing means what is
+    /// known of the vendor and of the model's name.
+    pub structured_output: Option<bool>,
     /// The media types of files that it reads, as `image/*`; empty means text
     /// alone. Missing means all that its wire can carry.
     pub files: Option<Vec<String>>,
@@ -53,6 +56,7 @@ impl ModelRecord {
             context_tokens: None,
             tools: true,
             reasoning: true,
+            structured_output: None,
             files: None,
             temperature: None,
             price: None,
@@ -75,6 +79,7 @@ impl ModelRecord {
         if !self.reasoning {
             request.reasoning = None;
         }
+        request.structured_output = self.structured_output;
         if let Some(files) = &self.files {
             read_only(&mut request.turns, files);
         }

@@ -1,6 +1,7 @@
 //! What a model is asked, in no vendor's words.
 
 use serde_json::{Map, Value};
+use toolyard_protocol::TraceParent;
 use toolyard_protocol::agent::{Reasoning, ToolChoice};
 use toolyard_protocol::ids::CallId;
 use toolyard_protocol::message::Part;
@@ -28,6 +29,11 @@ pub struct Request {
     pub provider_tools: Map<String, Value>,
     /// The form that the reply must have.
     pub output: Option<OutputSchema>,
+    /// The vendor holds this model to a form, as the operator says. Missing
+    /// means what is known of the model's name.
+    pub structured_output: Option<bool>,
+    /// The span that the vendor is told of, where runs are traced.
+    pub trace: Option<TraceParent>,
 }
 
 /// A reply as JSON.
@@ -71,6 +77,17 @@ impl Request {
         let all = self.provider_options.as_ref()?;
         let own = all.iter().filter(|(key, _)| is_of(key, vendor));
         own.filter_map(|(_, options)| options.get(name)).next_back()
+    }
+
+    /// Whether the vendor holds this model to a form: the operator's word
+    /// counts more than what the name tells.
+    pub(crate) fn holds_to_form(&self, by_name: impl FnOnce(&str) -> bool) -> Result<(), &'static str> {
+        match self.structured_output {
+            Some(true) => Ok(()),
+            Some(false) => Err("the configuration says that this model has no structured output"),
+            None if by_name(&self.model) => Ok(()),
+            None => Err("the vendor does not hold this model to a schema"),
+        }
     }
 
     /// Asks in words for the form of the answer, since the vendor cannot be

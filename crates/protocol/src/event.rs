@@ -64,6 +64,11 @@ macro_rules! events {
             pub fn typescript(cfg: &ts_rs::Config) -> Vec<(&'static str, String)> {
                 vec![$((stringify!($name), <$name as ts_rs::TS>::inline(cfg)),)*]
             }
+            /// Shows the TypeScript types that events are made of.
+            pub fn visit_parts(visitor: &mut impl ts_rs::TypeVisitor) {
+                $(<$name as ts_rs::TS>::visit_dependencies(visitor);
+                <$name as ts_rs::TS>::visit_generics(visitor);)*
+            }
         }
     };
 }

@@ -24,6 +24,7 @@ pub mod run;
 pub mod sse;
 pub mod time;
 pub mod tool;
+pub mod trace;
 pub mod visible;
 pub mod wait;
 
@@ -36,3 +37,4 @@ pub use name::{AgentName, CuratorId, PluginId, SecretName, ToolName};
 pub use outcome::{OutcomeKind, ToolOutcome};
 pub use principal::{KeyKind, Principal, Viewer};
 pub use time::Timestamp;
+pub use trace::TraceParent;

@@ -247,6 +247,14 @@ pub const MCP_SERVER_SESSIONS_EACH: usize = 32;
 pub const MCP_SERVER_SESSION_SECONDS: u64 = 3600;
 /// How often an open session is looked after: a change of the agent's tools is told then.
 pub const MCP_SERVER_LOOK_SECONDS: u64 = 2;
+/// Prompts that an agent offers to MCP clients.
+pub const MCP_PROMPTS: usize = 64;
+/// Longest name of such a prompt, and of an argument of one.
+pub const MCP_PROMPT_NAME: usize = 64;
+/// Characters of such a prompt.
+pub const MCP_PROMPT_CHARS: usize = 16 << 10;
+/// Arguments of one.
+pub const MCP_PROMPT_ARGUMENTS: usize = 16;
 /// A request of an MCP client.
 pub const MCP_SERVER_BODY_BYTES: usize = 16 << 20;
 /// After this a call of an MCP client that knows tasks becomes one.

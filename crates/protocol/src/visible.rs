@@ -68,6 +68,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             output,
             tainted,
             replayed,
+            trace,
         }) => Event::RunCreated(RunCreated {
             agent: agent.clone(),
             agent_version: secret(agent_version),
@@ -92,6 +93,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             output: secret(output),
             tainted: *tainted,
             replayed: replayed.clone(),
+            trace: secret(trace),
         }),
         Event::RunStarted(RunStarted {}) => Event::RunStarted(RunStarted {}),
         Event::StepRestarted(StepRestarted { step, attempt, why }) => {

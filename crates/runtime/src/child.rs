@@ -18,6 +18,7 @@ use crate::agents::{LoadedAgent, check_agent};
 use crate::refused::Refused;
 use crate::runtime::Runtime;
 use crate::starting::Desk;
+use crate::traces::trace_of;
 
 /// What a parent sends a child out with.
 pub(crate) struct Sent<'a> {
@@ -99,6 +100,7 @@ pub(crate) async fn send(
         // The prompt is written by whoever read the foreign words.
         tainted: sent.parent.tainted(),
         replayed: None,
+        trace: trace_of(sent.parent, sent.call).map_or(Guarded::Hidden, Guarded::Shown),
         errand: Guarded::Shown(Errand { prompt: prompt(sent.args), visibility }),
     };
     rt.bear(tx, &new, created, Vec::new(), desk).await?;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolyard_protocol::message::{Message, Part, Speaker};
-use toolyard_protocol::{AgentName, EntityId, Principal, RunId, SpaceId};
+use toolyard_protocol::{AgentName, EntityId, Principal, RunId, SpaceId, TraceParent};
 use toolyard_store::idempotency::Scope;
 
 use crate::client_tools::BroughtTools;
@@ -24,6 +24,8 @@ pub struct PostMessage {
     pub categories: Option<Vec<String>>,
     /// Tools that the sender executes, for runs that this message starts.
     pub client_tools: BroughtTools,
+    /// The caller's span that these runs work for.
+    pub trace: Option<TraceParent>,
 }
 
 /// A run on what the space already says.
@@ -36,6 +38,8 @@ pub struct CreateRun {
     pub metadata: Option<Value>,
     /// Instead of the agent's own.
     pub model: Option<String>,
+    /// The caller's span that it works for.
+    pub trace: Option<TraceParent>,
 }
 
 /// What a message did to an agent of the space.

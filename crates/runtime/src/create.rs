@@ -8,7 +8,9 @@ use toolyard_protocol::agent::OutputSection;
 use toolyard_protocol::event::{Event, RunCreated, RunStarted, Trigger};
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::principal::Actor;
-use toolyard_protocol::{AgentName, ApiError, EntityId, ErrorCode, Guarded, Principal, RunId, TenantId};
+use toolyard_protocol::{
+    AgentName, ApiError, EntityId, ErrorCode, Guarded, Principal, RunId, TenantId, TraceParent,
+};
 use toolyard_store::entities::{self, EntityKind};
 use toolyard_store::log;
 use toolyard_store::runs::{self, NewRun};
@@ -40,6 +42,8 @@ pub(crate) struct Birth<'a> {
     pub(crate) tools: Option<&'a LoadedTools>,
     /// It begins with words from outside the gateway's trust.
     pub(crate) tainted: bool,
+    /// The caller's span that it works for.
+    pub(crate) trace: Option<TraceParent>,
 }
 
 /// A run as `POST /api/runs` answers it.
@@ -150,6 +154,7 @@ impl Runtime {
             output: None,
             tools: None,
             tainted: false,
+            trace: create.trace.clone(),
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         Ok(CreatedRun { run, started })
@@ -257,6 +262,7 @@ impl Runtime {
             picks: birth.picks.filter(|p| !p.takes_all()).map_or(Guarded::Hidden, Guarded::Shown),
             output: birth.output.map_or(Guarded::Hidden, Guarded::Shown),
             replayed: None,
+            trace: birth.trace.map_or(Guarded::Hidden, Guarded::Shown),
         };
         let started = self.bear(tx, &new, created, Vec::new(), desk).await?;
         Ok((run, started))

@@ -134,6 +134,7 @@ impl Runtime {
                 output: None,
                 tools: None,
                 tainted: false,
+                trace: None,
             };
             self.give_birth(tx, birth, desk).await?.0
         };

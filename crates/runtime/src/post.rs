@@ -131,6 +131,7 @@ impl Runtime {
             tools: tools.as_ref(),
             output: None,
             tainted: false,
+            trace: post.trace.clone(),
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         let disposition = if started { Disposition::Started } else { Disposition::Queued };

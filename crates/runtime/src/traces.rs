@@ -9,10 +9,14 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolyard_egress::{Door, Header, Letter, Patience, Target, Verb};
+use toolyard_engine::Run;
 use toolyard_plugins::hooks::Span;
+use toolyard_plugins::shipped::passed_on;
 use toolyard_protocol::limits::{TRACE_BATCH, TRACE_QUEUE};
+use toolyard_protocol::{CallId, TraceParent};
 
 use crate::runtime::Runtime;
+use crate::worker::TOGETHER;
 
 /// How long a collector may take.
 const TOTAL: Duration = Duration::from_secs(10);
@@ -27,6 +31,11 @@ pub struct Collector {
 
 /// The way to the collector. Nobody waits on it: what does not fit is lost.
 pub(crate) type Traced = mpsc::Sender<Vec<Span>>;
+
+/// The span of a call, for whoever does it. None if nobody traces the run.
+pub(crate) fn trace_of(run: &Run, call: &CallId) -> Option<TraceParent> {
+    passed_on(run.plugin_state(TOGETHER)?.as_object()?, Some(call))
+}
 
 impl Runtime {
     /// Sends the spans of runs to a collector from now on.

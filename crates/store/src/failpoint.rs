@@ -10,6 +10,10 @@
 //! | `hang` | its thread stands still for ever | everywhere |
 //! | `error` | the operation is refused before it takes effect | before a commit or a call |
 //! | `lost_reply` | it has taken effect, but its caller hears "unavailable" | after a commit |
+//!
+//! `TOOLYARD_FAILPOINT_DICE=7:10` lets chance decide at every commit instead: with
+//! the seed 7, ten of a thousand fail before it (unavailable, or no room) and as
+//! many lose their answer after it.
 
 use crate::error::StoreError;
 
@@ -84,7 +88,7 @@ pub use active::{pass, reach};
 #[cfg(feature = "failpoints")]
 mod active {
     use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
     use super::{NAMES, StoreError, objection};
 
@@ -137,6 +141,44 @@ mod active {
         Some(&plan.deed)
     }
 
+    struct Dice {
+        seed: u64,
+        per_mille: u64,
+        thrown: AtomicU64,
+    }
+
+    fn dice() -> Option<&'static Dice> {
+        static DICE: OnceLock<Option<Dice>> = OnceLock::new();
+        DICE.get_or_init(|| {
+            let text = std::env::var("TOOLYARD_FAILPOINT_DICE").ok()?;
+            let numbers = text.split_once(':').map(|(seed, rate)| (seed.parse(), rate.parse()));
+            let Some((Ok(seed), Ok(per_mille))) = numbers else {
+                refuse(&format!("TOOLYARD_FAILPOINT_DICE: {text} is not seed:per_mille"));
+            };
+            Some(Dice { seed, per_mille, thrown: AtomicU64::new(0) })
+        })
+        .as_ref()
+    }
+
+    /// What chance has decided for a place where a commit can fail.
+    fn chance(name: &str) -> Option<StoreError> {
+        let (before, after) = (name.ends_with(".before_commit"), name.ends_with(".after_commit"));
+        let dice = dice().filter(|_| before || after)?;
+        let nth = dice.thrown.fetch_add(1, Ordering::SeqCst);
+        // SplitMix64: every throw depends on the seed and its number alone.
+        let mut mixed = dice.seed.wrapping_add(nth.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^= mixed >> 31;
+        if mixed % 1000 >= dice.per_mille {
+            return None;
+        }
+        eprintln!("failpoint {name}: by chance");
+        let why = format!("failpoint {name}: by chance").into();
+        let full = before && (mixed >> 32).is_multiple_of(4);
+        Some(if full { StoreError::Full(why) } else { StoreError::Unavailable(why) })
+    }
+
     fn stand_still() -> ! {
         loop {
             std::thread::park();
@@ -153,7 +195,7 @@ mod active {
             }
             Some("hang") => stand_still(),
             Some(deed) => Err(StoreError::Unavailable(format!("failpoint {name}: {deed}").into())),
-            None => Ok(()),
+            None => chance(name).map_or(Ok(()), Err),
         }
     }
 

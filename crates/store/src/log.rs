@@ -2,8 +2,7 @@
 //!
 //! A *worker append* names its epoch, owner and the seq it has seen; a *fact
 //! append* comes from any node under the run's lock. Both keep the ledger and
-//! the run row in step with the events, in one transaction. What one append
-//! writes is one row.
+//! the run row in step with the events, in one transaction.
 
 use std::sync::Arc;
 
@@ -17,8 +16,8 @@ use crate::runs::{self, After, NewRun, Owner, RunRow};
 use crate::tx::{CallNews, Commit, Touched, Tx, args};
 use crate::{spaces, waits};
 
-mod read;
-pub use read::{SpaceEvent, event, read, read_space, result};
+mod rows;
+pub use rows::{SpaceEvent, event, read, read_space, result};
 
 /// An event with its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -255,10 +254,10 @@ pub(crate) async fn write_events(
         None => None,
     };
     let count = i64::try_from(events.len()).unwrap_or(0);
-    if count > 0 {
+    for (last, body) in rows::packed(after, events) {
         tx.exec(
             "INSERT INTO events (tenant, run, seq, at, body) VALUES ($1, $2, $3, $4, $5)",
-            args![place.tenant.as_str(), place.run.as_str(), after + count, now, &read::joined(events)],
+            args![place.tenant.as_str(), place.run.as_str(), last, now, &body],
         )
         .await?;
     }

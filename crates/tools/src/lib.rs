@@ -39,12 +39,12 @@ pub use plugin::{
 };
 pub use prebuilt::Results;
 use serde_json::Value;
-use toolyard_egress::Door;
+use toolyard_egress::{Door, Header};
 use toolyard_plugins::sandbox::Sandbox;
 use toolyard_protocol::agent::McpServer;
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::tool::ToolSpec;
-use toolyard_protocol::{AgentName, CallId, EntityId, RunId, SpaceId, TenantId};
+use toolyard_protocol::{AgentName, CallId, EntityId, RunId, SpaceId, TenantId, TraceParent};
 
 use crate::secrets::Secrets;
 
@@ -60,6 +60,15 @@ pub struct CallContext {
     pub trigger: Option<EntityId>,
     /// Also the idempotency key towards the outside.
     pub call: CallId,
+    /// The call's span, where runs are traced.
+    pub trace: Option<TraceParent>,
+}
+
+impl CallContext {
+    /// The header that names the call's span to whoever it goes to.
+    pub(crate) fn traced(&self) -> Option<Header> {
+        self.trace.as_ref().map(|trace| Header::plain("traceparent", trace.to_string()))
+    }
 }
 
 /// Why a tool has no answer. The only question the loop has.

@@ -78,6 +78,7 @@ impl McpTools {
             agent: agent.clone(),
             trigger: entity.cloned(),
             call,
+            trace: None,
         };
         self.offer(&context, servers).await
     }

@@ -84,6 +84,9 @@ pub async fn execute(
         return Err(tell("The agent was not asked: its card names another host, and its keys stay here"));
     }
     headers.push(Header::plain("a2a-version", peer.version.as_str()));
+    if !headers.iter().any(|header| header.name() == "traceparent") {
+        headers.extend(context.traced());
+    }
     let state = resumed.state.as_deref();
     let known = |name: &'static str| state.and_then(|s| s.get(name)).and_then(Value::as_str);
     let ask = match (&resumed.provided, known("task")) {

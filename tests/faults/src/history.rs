@@ -99,6 +99,14 @@ pub enum Record {
         count: usize,
         wanted: usize,
     },
+    /// A node that was killed takes requests again, so long after its new start.
+    Recovered {
+        ms: u64,
+    },
+    /// So many commits failed by chance, or lost their answer.
+    Failed {
+        commits: usize,
+    },
     /// A client lost patience with a run.
     Stuck {
         run: String,

@@ -35,6 +35,12 @@ enum Command {
         minutes: f64,
         #[arg(long, default_value_t = 8)]
         players: usize,
+        /// Another release of the gateway; lives of nodes change between the two.
+        #[arg(long)]
+        other: Option<PathBuf>,
+        /// Of a thousand commits so many fail; needs a gateway with failpoints.
+        #[arg(long, default_value_t = 0)]
+        errors: u64,
         /// Where the history is kept.
         #[arg(long, default_value = "target/faults.jsonl")]
         history: PathBuf,
@@ -64,12 +70,23 @@ enum Command {
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Run { gateway, scenario, database, seed, minutes, players, history: file } => {
+        Command::Run {
+            gateway,
+            scenario,
+            database,
+            seed,
+            minutes,
+            players,
+            other,
+            errors,
+            history: file,
+        } => {
             let gateway = gateway.canonicalize().expect("the gateway");
             let far_side = std::env::current_exe().expect("this program");
             let storm = Duration::from_secs_f64(minutes * 60.0);
             println!("seed {seed}, {scenario:?} on {database:?}, {storm:.0?} of storm");
-            let plan = Plan { gateway, far_side, scenario, database, seed, storm, players };
+            let other = other.map(|path| path.canonicalize().expect("the other release"));
+            let plan = Plan { gateway, other, errors, far_side, scenario, database, seed, storm, players };
             let runtime = tokio::runtime::Runtime::new().expect("threads");
             let history = runtime.block_on(drive::run(plan));
             history.write(&file).expect("the history is kept");
@@ -129,6 +146,28 @@ fn summary(history: &History, file: &Path) -> ExitCode {
         count(|r| matches!(r, Record::Read { .. })),
         file.display(),
     );
+    let times = history.0.iter().filter_map(|record| match record {
+        Record::Recovered { ms } => Some(*ms),
+        _ => None,
+    });
+    let mut times: Vec<u64> = times.collect();
+    times.sort_unstable();
+    if let Some(most) = times.last() {
+        let at = |percent: usize| times[(times.len() - 1) * percent / 100];
+        println!(
+            "{} restarts took requests again after {} ms (p50), {} ms (p99), {most} ms (most)",
+            times.len(),
+            at(50),
+            at(99)
+        );
+    }
+    for record in &history.0 {
+        if let Record::Failed { commits } = record
+            && *commits > 0
+        {
+            println!("{commits} commits failed or lost their answer by chance");
+        }
+    }
     told(&check(history))
 }
 

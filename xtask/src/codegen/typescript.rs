@@ -12,7 +12,6 @@ use toolyard_dialects::native::{
     FrameKind, FrameVisitor, MessageView, Presence, RunView, WaitView, visit_frames,
 };
 use toolyard_protocol::agent::AgentConfig;
-use toolyard_protocol::event::*;
 use toolyard_protocol::manifest::PluginDocument;
 use toolyard_protocol::message::Part;
 use toolyard_protocol::{ApiError, ErrorCode, Event};
@@ -73,47 +72,10 @@ fn below<T: TS + 'static>(visitor: &mut Declarations) {
     T::visit_generics(visitor);
 }
 
-/// Every type of the log; a test compares the list with `Event::KINDS`.
-macro_rules! each_event {
-    ($($name:ident),* $(,)?) => {
-        #[cfg(test)]
-        pub(super) const EVENTS: &[&str] = &[$(stringify!($name),)*];
-        fn below_events(visitor: &mut Declarations) {
-            $(below::<$name>(visitor);)*
-        }
-    };
-}
-
-each_event!(
-    RunCreated,
-    RunStarted,
-    StepRestarted,
-    ModelReplied,
-    Asked,
-    Answered,
-    ToolCallRequested,
-    ToolProgressed,
-    ToolReturned,
-    ReplyAmended,
-    ResultAmended,
-    ToolsetReplaced,
-    ChildStarted,
-    ChildAsked,
-    ChildAnswered,
-    MessageQueued,
-    MessageTaken,
-    CancelRequested,
-    HistoryCompacted,
-    PluginEmitted,
-    PluginStateSaved,
-    RunPaused,
-    RunFinished,
-);
-
 /// What several files share.
 pub(super) fn types() -> String {
     let mut all = Declarations::new(true);
-    below_events(&mut all);
+    Event::visit_parts(&mut all);
     below::<AgentConfig>(&mut all);
     all.visit::<Part>();
     all.visit::<PluginDocument>();
@@ -138,7 +100,7 @@ pub(super) fn types() -> String {
 /// The log as it is stored.
 pub(super) fn events() -> String {
     let mut named = Declarations::new(false);
-    below_events(&mut named);
+    Event::visit_parts(&mut named);
     let mut text = header(&named);
     let kinds = Event::typescript(&config());
     text.push_str("\n/** An event of a run's log, as it is stored. `v` and `type` come first. */\n");

@@ -31,7 +31,7 @@ story("the first start needs no key, and the page runs a tool of the agent", asy
   await context.close();
 });
 
-story("a citation is a numbered link to its source", async () => {
+story("u31 a citation is a numbered link to its source", async () => {
   const { page, faults, context } = await visitor();
   await page.getByRole("button", { name: /^Answer with a source/ }).click();
   const cite = page.getByRole("link", { name: /^Source 1/ });

@@ -128,3 +128,29 @@ fn l14_l15_l16_l17_l27_l28_arguments_are_judged_in_the_documented_words() {
     .unwrap();
     assert_eq!(read, call("get_weather", "{}"));
 }
+
+/// Definitions are judged once, when the provider is made; a tool is found by
+/// its name; whether arguments are judged is the caller's choice.
+#[tokio::test]
+async fn l26_definitions_are_judged_once_and_arguments_if_somebody_asks() {
+    let limits = Limits::request();
+    let many: Vec<Value> = (0..limits.max_tools)
+        .map(|n| {
+            let mut tool = weather();
+            tool["name"] = json!(format!("tool_{n}"));
+            tool
+        })
+        .collect();
+    let provider = ClientToolProvider::new(&many, |call, _| async move {
+        Ok(FunctionResult::of(&call, json!(call.function.name)))
+    });
+    let provider = provider.unwrap();
+    drop(many);
+    for n in [0, limits.max_tools / 2, limits.max_tools - 1] {
+        // These arguments do not fit: whoever executes was not asked to judge them.
+        let call = call(&format!("tool_{n}"), "{\"city\":5}");
+        let done = provider.execute(&call, &TaskContext::default()).await;
+        assert_eq!((done.success, done.result), (true, json!(format!("tool_{n}"))));
+        assert!(!provider.validate_tool_arguments(&call).valid);
+    }
+}

@@ -1,7 +1,7 @@
 //! Requests of MCP clients, read once.
 
 use serde_json::{Map, Value};
-use toolyard_protocol::RunId;
+use toolyard_protocol::{DocumentId, RunId};
 
 /// An error of the protocol: code and sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,17 @@ impl Fault {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     ListTools,
+    ListPrompts,
+    GetPrompt {
+        name: String,
+        arguments: Map<String, Value>,
+    },
+    ListResources {
+        after: Option<DocumentId>,
+    },
+    ReadResource {
+        uri: String,
+    },
     /// A list that an agent has nothing for: some clients ask whatever a server
     /// says that it has.
     ListNothing {
@@ -55,12 +66,21 @@ pub struct ToolUse {
 /// Reads a request.
 pub fn command(method: &str, params: &Value) -> Result<Command, Fault> {
     match method {
-        "tools/list" => match params.get("cursor").filter(|cursor| !cursor.is_null()) {
-            None => Ok(Command::ListTools),
-            Some(_) => Err(Fault::params("cursor: there is one page")),
+        "tools/list" => one_page(params, Command::ListTools),
+        "prompts/list" => one_page(params, Command::ListPrompts),
+        "prompts/get" => {
+            Ok(Command::GetPrompt { name: text(params, "name")?, arguments: object(params, "arguments")? })
+        }
+        "resources/list" => match &params["cursor"] {
+            Value::Null => Ok(Command::ListResources { after: None }),
+            Value::String(cursor) => {
+                let after = DocumentId::parse(cursor);
+                let after = after.map_err(|_| Fault::params("cursor: is not one that this server gave"))?;
+                Ok(Command::ListResources { after: Some(after) })
+            }
+            _ => Err(Fault::params("cursor: must be text")),
         },
-        "prompts/list" => Ok(Command::ListNothing { of: "prompts" }),
-        "resources/list" => Ok(Command::ListNothing { of: "resources" }),
+        "resources/read" => Ok(Command::ReadResource { uri: text(params, "uri")? }),
         "resources/templates/list" => Ok(Command::ListNothing { of: "resourceTemplates" }),
         "tools/call" => Ok(Command::Call(tool_use(params)?)),
         "tasks/get" => Ok(Command::GetTask { run: task(params)? }),
@@ -73,8 +93,19 @@ pub fn command(method: &str, params: &Value) -> Result<Command, Fault> {
     }
 }
 
+fn one_page(params: &Value, command: Command) -> Result<Command, Fault> {
+    match params.get("cursor").filter(|cursor| !cursor.is_null()) {
+        None => Ok(command),
+        Some(_) => Err(Fault::params("cursor: there is one page")),
+    }
+}
+
+fn text(params: &Value, field: &str) -> Result<String, Fault> {
+    let text = params[field].as_str().ok_or_else(|| Fault::params(format!("{field}: must be text")))?;
+    Ok(text.to_owned())
+}
+
 fn tool_use(params: &Value) -> Result<ToolUse, Fault> {
-    let name = params["name"].as_str().ok_or_else(|| Fault::params("name: must be text"))?;
     let state = match &params["requestState"] {
         Value::Null => None,
         Value::String(state) => {
@@ -84,7 +115,7 @@ fn tool_use(params: &Value) -> Result<ToolUse, Fault> {
         _ => return Err(Fault::params("requestState: must be text")),
     };
     Ok(ToolUse {
-        name: name.to_owned(),
+        name: text(params, "name")?,
         arguments: object(params, "arguments")?,
         replies: object(params, "inputResponses")?,
         run: state,

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use toolyard_protocol::AgentName;
+use toolyard_protocol::agent::McpServing;
 use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::risk::Risk;
 use toolyard_protocol::tool::ToolSpec;
@@ -65,6 +66,7 @@ pub fn own_tool(spec: &ToolSpec) -> Value {
         // A client needs the kind at the root; some configurations leave it out.
         fields.entry("type").or_insert_with(|| json!("object"));
     }
+    unhead(&mut schema);
     let open = !matches!(
         spec.execution,
         Execution::Basic(_) | Execution::Compute(_) | Execution::Prebuilt(_) | Execution::Waiting(_)
@@ -82,6 +84,19 @@ pub fn own_tool(spec: &ToolSpec) -> Value {
     })
 }
 
+/// A tool of a server behind the agent may want arguments in headers too. Here
+/// they are read from the body alone, so nobody is asked to repeat them.
+fn unhead(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.retain(|name, value| name != "x-mcp-header" || !value.is_string());
+            fields.values_mut().for_each(unhead);
+        }
+        Value::Array(items) => items.iter_mut().for_each(unhead),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 pub fn tool_list(tools: Vec<Value>) -> Value {
     json!({ "tools": tools, "ttlMs": LISTED, "cacheScope": "private" })
 }
@@ -92,11 +107,18 @@ pub fn nothing(of: &str) -> Value {
 }
 
 /// What the server can do, as it says when a client comes.
-pub fn capabilities() -> Value {
-    json!({
+pub fn capabilities(serving: Option<&McpServing>) -> Value {
+    let mut all = json!({
         "tools": { "listChanged": true },
         "extensions": { "io.modelcontextprotocol/tasks": {} },
-    })
+    });
+    if serving.is_some_and(|serving| !serving.prompts().is_empty()) {
+        all["prompts"] = json!({ "listChanged": true });
+    }
+    if serving.is_some_and(|serving| serving.shows_knowledge()) {
+        all["resources"] = json!({});
+    }
+    all
 }
 
 pub fn instructions(agent: &AgentName) -> String {

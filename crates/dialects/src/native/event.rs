@@ -205,6 +205,8 @@ impl<'a> Spot<'a> {
             // It decides about permissions; readers have no use for it.
             tainted: _,
             replayed,
+            // It is the operator's, who has it at the collector.
+            trace: _,
         } = event;
         let (triggered_by_id, trigger_message_id) = match trigger {
             Some(Trigger { entity, message }) => (Some(entity), message.as_ref()),

@@ -181,6 +181,7 @@ pub(crate) fn created(run: RunId, limits: RunLimits) -> RunCreated {
         output: Guarded::Hidden,
         tainted: false,
         replayed: None,
+        trace: Guarded::Hidden,
     }
 }
 

@@ -43,7 +43,7 @@ impl Block {
                 let citations = block["citations"].as_array().cloned().unwrap_or_default();
                 opened.grow(Delta { text: Some(text("text")), ..Delta::default() }, out);
                 for citation in citations {
-                    opened.grow(Delta { citation: Some(citation), ..Delta::default() }, out);
+                    opened.grow(Delta { citation: Some(Box::new(citation)), ..Delta::default() }, out);
                 }
                 opened
             }
@@ -64,10 +64,10 @@ impl Block {
         }
     }
 
-    pub(super) fn grow(&mut self, delta: Delta, out: &mut Vec<Chunk>) {
+    pub(super) fn grow(&mut self, delta: Delta<'_>, out: &mut Vec<Chunk>) {
         match self {
             Self::Text { chars, citations } => {
-                citations.extend(delta.citation);
+                citations.extend(delta.citation.map(|citation| *citation));
                 if let Some(text) = delta.text.filter(|text| !text.is_empty()) {
                     *chars += text.chars().count();
                     out.push(Chunk::TextDelta { text });

@@ -9,13 +9,17 @@ use toolyard_protocol::sse::SseEvent;
 
 use super::block::Block;
 use super::replay::CALLS;
-use super::wire::{Delta, Event, Message, Tokens, finish_reason};
+use super::wire::{Counts, Delta, Event, Growth, Message, Tokens, finish_reason};
 use super::{WIRE, fault};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
+use crate::lenient::filled;
 use crate::sse::{Listen, SseDecoder};
 use crate::unknown::Unknown;
 use crate::wire::{Refusal, parse};
+
+/// The kind of most events.
+const GROWTH: &str = "content_block_delta";
 
 /// Reads one reply.
 pub type Decoder = SseDecoder<Listener>;
@@ -48,7 +52,16 @@ impl Listen for Listener {
         if name == Some("error") {
             return Err(fault::in_stream(&parse(data)));
         }
-        match serde_json::from_str::<Event>(data) {
+        // Its name may be wrong, and then it is read as all others are.
+        if name == Some(GROWTH)
+            && let Ok(event) = serde_json::from_str::<Growth<'_>>(data)
+            && filled(&event.kind) == Some(GROWTH)
+        {
+            self.unknown.fields("", event.rest);
+            self.grow(event.index, event.delta, (name, data), out);
+            return Ok(());
+        }
+        match serde_json::from_str::<Event<'_>>(data) {
             Ok(event) => self.take(event, (name, data), out),
             // A form that we do not know of an event that we do not need.
             Err(_) if is_foreign(data) => {
@@ -60,7 +73,7 @@ impl Listen for Listener {
     }
 
     fn hear_whole(&mut self, body: &str, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        let message: Message = serde_json::from_str(body).map_err(|why| unreadable(&why, body))?;
+        let message: Message<'_> = serde_json::from_str(body).map_err(|why| unreadable(&why, body))?;
         if let Some(error) = message.error {
             return Err(fault::in_stream(&error));
         }
@@ -113,26 +126,24 @@ impl Listener {
     /// One event, and beside it its name and data as they came.
     fn take(
         &mut self,
-        event: Event,
+        mut event: Event<'_>,
         (name, data): (Option<&str>, &str),
         out: &mut Vec<Chunk>,
     ) -> Result<(), ModelError> {
-        let kind = event.kind.as_deref().unwrap_or_default();
-        let index = event.index.unwrap_or(0);
+        let kind = event.kind.take();
+        let kind = filled(&kind).unwrap_or_default();
+        let (index, rest) = (event.index.unwrap_or(0), event.rest.take());
+        if rest.is_some() && is_ours(kind) {
+            self.unknown.fields("", rest);
+        }
         match kind {
             "message_start" => {
                 if let Some(message) = event.message {
                     self.begin(*message, out);
                 }
             }
-            "content_block_start" => self.open_block(index, event.content_block.unwrap_or_default(), out),
-            "content_block_delta" => {
-                let delta = event.delta.unwrap_or_default();
-                match self.open.get_mut(&index) {
-                    Some(block) if delta.is_known() => block.grow(delta, out),
-                    Some(_) | None => self.unknown.keep(name, data),
-                }
-            }
+            "content_block_start" => self.open_block(index, *event.content_block.unwrap_or_default(), out),
+            GROWTH => self.grow(event.index, event.delta, (name, data), out),
             "content_block_stop" => {
                 if let Some(block) = self.open.remove(&index) {
                     block.close(out);
@@ -140,8 +151,13 @@ impl Listener {
             }
             "message_delta" => {
                 self.count(event.usage);
-                let Delta { stop_reason, stop_sequence, stop_details, .. } = event.delta.unwrap_or_default();
-                self.stop(stop_reason, stop_sequence, stop_details);
+                let delta = event.delta.unwrap_or_default();
+                self.unknown.fields("delta", delta.rest);
+                self.stop(
+                    delta.stop_reason.map(String::from),
+                    delta.stop_sequence.map(String::from),
+                    delta.stop_details.map(|details| *details),
+                );
             }
             "message_stop" => self.done = self.finish.is_some(),
             "error" => return Err(fault::in_stream(&event.error.unwrap_or_default())),
@@ -151,8 +167,27 @@ impl Listener {
         Ok(())
     }
 
+    /// More of a block.
+    fn grow(
+        &mut self,
+        index: Option<u64>,
+        delta: Option<Delta<'_>>,
+        (name, data): (Option<&str>, &str),
+        out: &mut Vec<Chunk>,
+    ) {
+        let mut delta = delta.unwrap_or_default();
+        match self.open.get_mut(&index.unwrap_or(0)) {
+            Some(block) if delta.is_known() => {
+                self.unknown.fields("delta", delta.rest.take());
+                block.grow(delta, out);
+            }
+            Some(_) | None => self.unknown.keep(name, data),
+        }
+    }
+
     /// The head of a reply, with its blocks if it was not streamed.
-    fn begin(&mut self, message: Message, out: &mut Vec<Chunk>) {
+    fn begin(&mut self, message: Message<'_>, out: &mut Vec<Chunk>) {
+        self.unknown.fields("message", message.rest);
         for (name, fact) in [("id", message.id), ("model", message.model)] {
             if let Some(fact) = fact {
                 self.facts.insert(name.to_owned(), Value::from(fact));
@@ -170,6 +205,7 @@ impl Listener {
     }
 
     fn open_block(&mut self, index: u64, block: Value, out: &mut Vec<Chunk>) {
+        self.keep_rest(&block);
         if block["type"] == "tool_use" {
             self.unmarked = true;
         } else if std::mem::take(&mut self.unmarked) {
@@ -185,9 +221,23 @@ impl Listener {
         }
     }
 
-    fn count(&mut self, newer: Option<Tokens>) {
+    /// Keeps the fields of a block that go nowhere else: calls and the
+    /// vendor's own blocks keep all of theirs.
+    fn keep_rest(&mut self, block: &Value) {
+        let known: &[&str] = match block["type"].as_str() {
+            Some("text") => &["type", "text", "citations"],
+            Some("thinking") => &["type", "thinking", "signature"],
+            Some(_) | None => return,
+        };
+        let mut rest = block.as_object().cloned().unwrap_or_default();
+        rest.retain(|name, _| !known.contains(&name.as_str()));
+        self.unknown.rest_of("content_block", rest);
+    }
+
+    fn count(&mut self, newer: Option<Box<Counts<'_>>>) {
         if let Some(newer) = newer {
-            self.tokens.get_or_insert_default().update(newer);
+            self.tokens.get_or_insert_default().update(&newer);
+            self.unknown.fields("usage", newer.rest);
         }
     }
 
@@ -205,18 +255,22 @@ impl Listener {
     }
 }
 
+fn is_ours(kind: &str) -> bool {
+    matches!(
+        kind,
+        "message_start"
+            | "content_block_start"
+            | GROWTH
+            | "content_block_stop"
+            | "message_delta"
+            | "message_stop"
+            | "error"
+    )
+}
+
 fn is_foreign(data: &str) -> bool {
-    const OURS: [&str; 7] = [
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "message_delta",
-        "message_stop",
-        "error",
-    ];
     match serde_json::from_str::<Value>(data) {
-        Ok(value) => value["type"].as_str().is_some_and(|kind| !OURS.contains(&kind)),
+        Ok(value) => value["type"].as_str().is_some_and(|kind| !is_ours(kind)),
         Err(_) => false,
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::options::Options;
-use super::thinking::{FORMS_SINCE, NO_FORM, Thinking, takes_form, takes_temperature, version};
+use super::thinking::{FORMS_SINCE, Thinking, takes_form, takes_temperature, version};
 use super::{WIRE, talk, tools};
 use crate::clean::{Rules, clean, take_tools};
 use crate::names::Names;
@@ -120,9 +120,9 @@ fn max_tokens(model: &str, asked: Option<u32>, budget: Option<u32>) -> u32 {
 /// held to one; they are asked in words.
 fn form(request: &mut Request, left_out: &mut Vec<LeftOut>) -> Option<Value> {
     let output = request.output.take()?;
-    let cleaned = match takes_form(&request.model, FORMS_SINCE) {
-        true => clean(&output.schema, Rules::Output).map_err(|why| why.to_string()),
-        false => Err(NO_FORM.to_owned()),
+    let cleaned = match request.holds_to_form(|model| takes_form(model, FORMS_SINCE)) {
+        Ok(()) => clean(&output.schema, Rules::Output).map_err(|why| why.to_string()),
+        Err(why) => Err(why.to_owned()),
     };
     cleaned.map_err(|why| left_out.push(request.ask_in_words(output, &why))).ok()
 }

@@ -68,7 +68,7 @@ impl Model for Anthropic {
         if let Some(betas) = options::betas(&request) {
             line = line.with_header(Header::plain("anthropic-beta", betas));
         }
-        stream::<Decoder>(line, Ask::new(self.target.clone(), request.model.clone(), encode(request)))
+        stream::<Decoder>(line, Ask::new(self.target.clone(), request, encode))
     }
 
     fn provider(&self) -> &str {

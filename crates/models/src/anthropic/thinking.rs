@@ -50,8 +50,6 @@ impl Thinking {
 
 /// From here on the vendor holds a model to the form of an answer.
 pub(crate) const FORMS_SINCE: (u32, u32) = (4, 1);
-/// Why a form is only asked for in words.
-pub(crate) const NO_FORM: &str = "the vendor does not hold this model to a schema";
 
 /// An unknown name is a newer model than this code.
 pub(crate) fn takes_form(model: &str, since: (u32, u32)) -> bool {

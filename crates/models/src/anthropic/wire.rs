@@ -1,51 +1,65 @@
 //! The vendor's words: small types, read once per event. Unknown fields are
-//! skipped, missing and `null` ones are the same.
+//! kept apart, missing and `null` ones are the same.
 
 use serde::Deserialize;
 use serde_json::Value;
 use toolyard_protocol::run::{FinishReason, Usage};
 
-/// One event of a stream.
-#[derive(Deserialize)]
-pub(super) struct Event {
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-    pub index: Option<u64>,
-    /// Large and rare: in a box, so that every event is small.
-    pub message: Option<Box<Message>>,
-    pub content_block: Option<Value>,
-    pub delta: Option<Delta>,
-    pub usage: Option<Tokens>,
-    pub error: Option<Value>,
+use crate::lenient::Text;
+use crate::words::words;
+
+words! {
+    /// One event of a stream.
+    Event<'a> {
+        kind: Text<'a> = "type",
+        index: u64 = "index",
+        /// Large and rare: in a box, so that every event is small.
+        message: Box<Message<'a>> = "message",
+        content_block: Box<Value> = "content_block",
+        delta: Delta<'a> = "delta",
+        usage: Box<Counts<'a>> = "usage",
+        error: Box<Value> = "error",
+    } passes []
 }
 
-/// The head of a reply, or all of one that was not streamed.
-#[derive(Deserialize)]
-pub(super) struct Message {
-    pub id: Option<String>,
-    pub model: Option<String>,
-    pub content: Option<Vec<Value>>,
-    pub usage: Option<Tokens>,
-    pub stop_reason: Option<String>,
-    pub stop_sequence: Option<String>,
-    pub stop_details: Option<Value>,
-    pub error: Option<Value>,
+words! {
+    /// By far the most events: more of a block.
+    Growth<'a> {
+        kind: Text<'a> = "type",
+        index: u64 = "index",
+        delta: Delta<'a> = "delta",
+    } passes []
 }
 
-/// More of a block, or the end of the message.
-#[derive(Deserialize, Default)]
-pub(super) struct Delta {
-    pub text: Option<String>,
-    pub thinking: Option<String>,
-    pub signature: Option<String>,
-    pub partial_json: Option<String>,
-    pub citation: Option<Value>,
-    pub stop_reason: Option<String>,
-    pub stop_sequence: Option<String>,
-    pub stop_details: Option<Value>,
+words! {
+    /// The head of a reply, or all of one that was not streamed.
+    Message<'a> {
+        id: String = "id",
+        model: String = "model",
+        content: Vec<Value> = "content",
+        usage: Box<Counts<'a>> = "usage",
+        stop_reason: String = "stop_reason",
+        stop_sequence: String = "stop_sequence",
+        stop_details: Value = "stop_details",
+        error: Value = "error",
+    } passes ["type", "role"]
 }
 
-impl Delta {
+words! {
+    /// More of a block, or the end of the message.
+    Delta<'a> {
+        text: String = "text",
+        thinking: String = "thinking",
+        signature: String = "signature",
+        partial_json: String = "partial_json",
+        citation: Box<Value> = "citation",
+        stop_reason: Box<str> = "stop_reason",
+        stop_sequence: Box<str> = "stop_sequence",
+        stop_details: Box<Value> = "stop_details",
+    } passes ["type"]
+}
+
+impl Delta<'_> {
     /// It is more of a block in a form that we know.
     pub(super) fn is_known(&self) -> bool {
         let Self { text, thinking, signature, partial_json, citation, .. } = self;
@@ -53,8 +67,24 @@ impl Delta {
     }
 }
 
-/// Each event repeats the counts so far, and may leave some out.
-#[derive(Deserialize, Debug, Clone, Copy, Default)]
+words! {
+    /// Each event repeats the counts so far, and may leave some out.
+    Counts<'a> {
+        input_tokens: u64 = "input_tokens",
+        output_tokens: u64 = "output_tokens",
+        cache_creation_input_tokens: u64 = "cache_creation_input_tokens",
+        cache_read_input_tokens: u64 = "cache_read_input_tokens",
+        output_tokens_details: OutputDetails = "output_tokens_details",
+    } passes ["cache_creation", "service_tier"]
+}
+
+#[derive(Deserialize, Debug, Clone, Copy)]
+pub(super) struct OutputDetails {
+    thinking_tokens: Option<u64>,
+}
+
+/// The newest counts.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tokens {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
@@ -63,13 +93,8 @@ pub(super) struct Tokens {
     output_tokens_details: Option<OutputDetails>,
 }
 
-#[derive(Deserialize, Debug, Clone, Copy)]
-struct OutputDetails {
-    thinking_tokens: Option<u64>,
-}
-
 impl Tokens {
-    pub(super) fn update(&mut self, newer: Self) {
+    pub(super) fn update(&mut self, newer: &Counts<'_>) {
         self.input_tokens = newer.input_tokens.or(self.input_tokens);
         self.output_tokens = newer.output_tokens.or(self.output_tokens);
         self.cache_creation_input_tokens =

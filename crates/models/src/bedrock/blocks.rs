@@ -58,7 +58,12 @@ impl Blocks {
         !self.calls.is_empty()
     }
 
-    pub(super) fn start(&mut self, key: u64, start: Start, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+    pub(super) fn start(
+        &mut self,
+        key: u64,
+        start: Start<'_>,
+        out: &mut Vec<Chunk>,
+    ) -> Result<(), ModelError> {
         // A number that comes again begins another block.
         self.stop(key, out);
         let block = match start {
@@ -76,13 +81,13 @@ impl Blocks {
                 self.mark_calls(out);
                 Block::ForeignResult { head, content: Vec::new() }
             }
-            Start { tool_use: None, tool_result: None } => return Ok(()),
+            Start { tool_use: None, tool_result: None, .. } => return Ok(()),
         };
         self.open.insert(key, block);
         Ok(())
     }
 
-    fn start_call(&mut self, tool: ToolUse, out: &mut Vec<Chunk>) -> Result<usize, ModelError> {
+    fn start_call(&mut self, tool: ToolUse<'_>, out: &mut Vec<Chunk>) -> Result<usize, ModelError> {
         let Some(name) = tool.name.filter(|name| !name.is_empty()) else {
             return Err(ModelError::Unreadable { detail: Detail::new("a tool call has no name") });
         };
@@ -143,7 +148,7 @@ impl Blocks {
         }
     }
 
-    pub(super) fn thought(&mut self, key: u64, thought: Thought, out: &mut Vec<Chunk>) {
+    pub(super) fn thought(&mut self, key: u64, thought: Thought<'_>, out: &mut Vec<Chunk>) {
         let begin = || Block::Thought { signature: String::new(), redacted: Vec::new() };
         if !self.open.contains_key(&key) {
             self.mark_calls(out);

@@ -2,7 +2,6 @@
 //! split.
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolyard_protocol::run::{FinishReason, Usage};
 
@@ -10,7 +9,7 @@ use super::blocks::Blocks;
 use super::fault;
 use super::frames::{Frame, Frames, Kind};
 use super::shapes::{
-    Block, BlockDelta, BlockStart, BlockStop, Citation, Delta, MessageStop, Start, Tail, ToolUse, Whole,
+    Block, BlockDelta, BlockStart, BlockStop, Citation, Delta, MessageStop, Start, Tail, Tokens, Whole,
 };
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
@@ -47,15 +46,22 @@ impl Decode for Decoder {
     }
 
     fn push_whole(&mut self, body: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        let whole: Whole = read(body)?;
-        let content = whole.output.and_then(|output| output.message).and_then(|message| message.content);
+        let whole: Whole<'_> = read(body)?;
+        let output = whole.output.unwrap_or_default();
+        let message = output.message.unwrap_or_default();
+        for (place, rest) in [("", whole.rest), ("output", output.rest), ("output.message", message.rest)] {
+            self.unknown.fields(place, rest);
+        }
+        self.note("additionalModelResponseFields", whole.additional_model_response_fields);
+        self.note("trace", whole.trace);
+        let content = message.content;
         for (key, block) in (0u64..).zip(content.into_iter().flatten()) {
             self.take_block(key, block, out)?;
             self.blocks.stop(key, out);
         }
         self.told = !out.is_empty();
         self.finish = whole.stop_reason.as_deref().map(finish_reason);
-        self.usage = whole.usage.map(|tokens| tokens.usage());
+        self.count(whole.usage);
         Ok(())
     }
 
@@ -118,9 +124,16 @@ impl Decoder {
     fn take_event(&mut self, name: &str, payload: &[u8], out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         match name {
             "contentBlockStart" => {
-                let BlockStart { content_block_index, start } = read(payload)?;
-                match start {
-                    Some(start) if start.is_known() => self.blocks.start(content_block_index, start, out),
+                let event: BlockStart<'_> = read(payload)?;
+                match event.start {
+                    Some(mut start) if start.is_known() => {
+                        self.unknown.fields("", event.rest);
+                        self.unknown.fields("start", start.rest.take());
+                        if let Some(tool) = start.tool_use.as_mut() {
+                            self.unknown.fields("start.toolUse", tool.rest.take());
+                        }
+                        self.blocks.start(event.content_block_index.unwrap_or(0), start, out)
+                    }
                     Some(_) | None => {
                         self.keep(name, payload);
                         Ok(())
@@ -128,9 +141,12 @@ impl Decoder {
                 }
             }
             "contentBlockDelta" => {
-                let BlockDelta { content_block_index, delta } = read(payload)?;
-                match delta {
-                    Some(delta) if delta.is_known() => self.take_delta(content_block_index, delta, out),
+                let event: BlockDelta<'_> = read(payload)?;
+                match event.delta {
+                    Some(delta) if delta.is_known() => {
+                        self.unknown.fields("", event.rest);
+                        self.take_delta(event.content_block_index.unwrap_or(0), delta, out);
+                    }
                     Some(_) | None => self.keep(name, payload),
                 }
                 Ok(())
@@ -141,7 +157,8 @@ impl Decoder {
                 Ok(())
             }
             "messageStop" => {
-                let MessageStop { stop_reason, additional_model_response_fields } = read(payload)?;
+                let MessageStop { stop_reason, additional_model_response_fields, rest, .. } = read(payload)?;
+                self.unknown.fields("", rest);
                 self.finish = Some(stop_reason.as_deref().map_or(FinishReason::Other, finish_reason));
                 self.note("additionalModelResponseFields", additional_model_response_fields);
                 // Usage may have come first.
@@ -149,8 +166,9 @@ impl Decoder {
                 Ok(())
             }
             "metadata" => {
-                let Tail { usage, trace } = read(payload)?;
-                self.usage = usage.map(|tokens| tokens.usage());
+                let Tail { usage, trace, rest, .. } = read(payload)?;
+                self.unknown.fields("", rest);
+                self.count(usage);
                 self.note("trace", trace);
                 // Nothing follows the two; some proxies turn them round.
                 self.done = self.finish.is_some();
@@ -166,7 +184,15 @@ impl Decoder {
         }
     }
 
-    fn take_delta(&mut self, key: u64, delta: Delta, out: &mut Vec<Chunk>) {
+    fn count(&mut self, tokens: Option<Tokens<'_>>) {
+        self.usage = tokens.map(|mut tokens| {
+            self.unknown.fields("usage", tokens.rest.take());
+            tokens.usage()
+        });
+    }
+
+    fn take_delta(&mut self, key: u64, delta: Delta<'_>, out: &mut Vec<Chunk>) {
+        self.unknown.fields("delta", delta.rest);
         if let Some(text) = delta.text.filter(|text| !text.is_empty()) {
             self.blocks.text(key, text, out);
         }
@@ -176,7 +202,8 @@ impl Decoder {
         if let Some(pieces) = delta.tool_result {
             self.blocks.foreign_result(key, pieces);
         }
-        if let Some(thought) = delta.reasoning_content {
+        if let Some(mut thought) = delta.reasoning_content {
+            self.unknown.fields("delta.reasoningContent", thought.rest.take());
             self.blocks.thought(key, thought, out);
         }
         if let Some(citation) = delta.citation {
@@ -186,7 +213,8 @@ impl Decoder {
     }
 
     /// A block of a reply that was not streamed.
-    fn take_block(&mut self, key: u64, block: Block, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+    fn take_block(&mut self, key: u64, block: Block<'_>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        self.unknown.fields("output.message.content", block.rest);
         let reasoning_content = block.reasoning_content.map(|thought| match thought.reasoning_text {
             Some(inner) => *inner,
             None => thought,
@@ -200,9 +228,9 @@ impl Decoder {
                 self.take_delta(key, Delta { citation: Some(citation), ..Delta::default() }, out);
             }
         }
-        if let Some(ToolUse { tool_use_id, name, kind, input }) = block.tool_use {
-            let tool_use = Some(ToolUse { tool_use_id, name, kind, input: None });
-            self.blocks.start(key, Start { tool_use, tool_result: None }, out)?;
+        if let Some(mut tool) = block.tool_use {
+            let input = tool.input.take();
+            self.blocks.start(key, Start { tool_use: Some(tool), ..Start::default() }, out)?;
             let input = input.map(|input| input.to_string()).unwrap_or_default();
             self.blocks.input(key, input, out);
         }
@@ -230,7 +258,7 @@ fn cite(citation: &Value, out: &mut Vec<Chunk>) {
     }
 }
 
-fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, ModelError> {
+fn read<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> Result<T, ModelError> {
     serde_json::from_slice(payload).map_err(|why| {
         let text = String::from_utf8_lossy(payload);
         ModelError::Unreadable { detail: Detail::new(format!("{why} in: {text}")) }

@@ -6,7 +6,7 @@ use toolyard_protocol::agent::ToolChoice;
 use super::WIRE;
 use super::thinking::Thinking;
 use super::turns::{History, write_turns};
-use crate::anthropic::thinking::{NO_FORM, takes_form};
+use crate::anthropic::thinking::takes_form;
 use crate::clean::{Rules, clean, take_tools};
 use crate::names::Names;
 use crate::request::{OfferedTool, Request};
@@ -108,9 +108,9 @@ fn marked(mut blocks: Vec<Value>, cached: bool) -> Value {
 /// held to one are asked in words.
 fn form(request: &mut Request, left_out: &mut Vec<LeftOut>) -> Option<Value> {
     let output = request.output.take()?;
-    let cleaned = match holds_to_form(&request.model) {
-        true => clean(&output.schema, Rules::Output).map_err(|why| why.to_string()),
-        false => Err(NO_FORM.to_owned()),
+    let cleaned = match request.holds_to_form(holds_to_form) {
+        Ok(()) => clean(&output.schema, Rules::Output).map_err(|why| why.to_string()),
+        Err(why) => Err(why.to_owned()),
     };
     match cleaned {
         Ok(schema) => Some(text_format(&output.name, &schema)),

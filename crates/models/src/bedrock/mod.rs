@@ -102,7 +102,7 @@ impl Model for Bedrock {
     fn stream(&self, request: Request) -> ModelStream {
         match address(&self.base, &request.model, "converse-stream") {
             Ok(target) => {
-                let mut ask = Ask::new(target, request.model.clone(), encode(request));
+                let mut ask = Ask::new(target, request, encode);
                 ask.accept = "application/vnd.amazon.eventstream, application/json";
                 stream::<Decoder>(self.line.clone(), ask)
             }

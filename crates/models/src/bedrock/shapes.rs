@@ -1,66 +1,65 @@
-//! The vendor's words: what is read of each event. Unknown fields are skipped,
-//! missing and `null` ones are the same.
+//! The vendor's words: what is read of each event. Unknown fields are kept
+//! apart, missing and `null` ones are the same.
 
 use serde::Deserialize;
 use serde_json::Value;
 use toolyard_protocol::run::Usage;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct BlockStart {
-    #[serde(default)]
-    pub content_block_index: u64,
-    pub start: Option<Start>,
+use crate::words::words;
+
+words! {
+    BlockStart<'a> {
+        content_block_index: u64 = "contentBlockIndex",
+        start: Start<'a> = "start",
+    } passes ["p"]
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Start {
-    pub tool_use: Option<ToolUse>,
-    /// Of a tool that runs at the vendor.
-    pub tool_result: Option<Value>,
+words! {
+    Start<'a> {
+        tool_use: ToolUse<'a> = "toolUse",
+        /// Of a tool that runs at the vendor.
+        tool_result: Value = "toolResult",
+    } passes []
 }
 
-impl Start {
+impl Start<'_> {
     pub(super) fn is_known(&self) -> bool {
         self.tool_use.is_some() || self.tool_result.is_some()
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolUse {
-    pub tool_use_id: Option<String>,
-    pub name: Option<String>,
-    /// Present if the tool runs at the vendor.
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-    /// Only in replies that were not streamed.
-    pub input: Option<Value>,
+words! {
+    ToolUse<'a> {
+        tool_use_id: String = "toolUseId",
+        name: String = "name",
+        /// Present if the tool runs at the vendor.
+        kind: String = "type",
+        /// Only in replies that were not streamed.
+        input: Value = "input",
+    } passes []
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct BlockDelta {
-    #[serde(default)]
-    pub content_block_index: u64,
-    pub delta: Option<Delta>,
+words! {
+    BlockDelta<'a> {
+        content_block_index: u64 = "contentBlockIndex",
+        delta: Delta<'a> = "delta",
+    } passes ["p"]
 }
 
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct Delta {
-    pub text: Option<String>,
-    pub tool_use: Option<InputPiece>,
-    pub tool_result: Option<Vec<Value>>,
-    pub reasoning_content: Option<Thought>,
-    /// Kept as it is: the vendor wants it back.
-    pub citation: Option<Value>,
+words! {
+    Delta<'a> {
+        text: String = "text",
+        tool_use: InputPiece<'a> = "toolUse",
+        tool_result: Vec<Value> = "toolResult",
+        reasoning_content: Thought<'a> = "reasoningContent",
+        /// Kept as it is: the vendor wants it back.
+        citation: Value = "citation",
+    } passes []
 }
 
-impl Delta {
+impl Delta<'_> {
     pub(super) fn is_known(&self) -> bool {
-        let Self { text, tool_use, tool_result, reasoning_content, citation } = self;
+        let Self { text, tool_use, tool_result, reasoning_content, citation, .. } = self;
         text.is_some()
             || tool_use.is_some()
             || tool_result.is_some()
@@ -69,20 +68,21 @@ impl Delta {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct InputPiece {
-    pub input: Option<String>,
+words! {
+    InputPiece<'a> {
+        input: String = "input",
+    } passes []
 }
 
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct Thought {
-    pub text: Option<String>,
-    pub signature: Option<String>,
-    /// Base64.
-    pub redacted_content: Option<String>,
-    /// Only in replies that were not streamed.
-    pub reasoning_text: Option<Box<Thought>>,
+words! {
+    Thought<'a> {
+        text: String = "text",
+        signature: String = "signature",
+        /// Base64.
+        redacted_content: String = "redactedContent",
+        /// Only in replies that were not streamed.
+        reasoning_text: Box<Thought<'a>> = "reasoningText",
+    } passes []
 }
 
 #[derive(Deserialize)]
@@ -120,30 +120,31 @@ pub(super) struct BlockStop {
     pub content_block_index: u64,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct MessageStop {
-    pub stop_reason: Option<String>,
-    pub additional_model_response_fields: Option<Value>,
+words! {
+    MessageStop<'a> {
+        stop_reason: String = "stopReason",
+        additional_model_response_fields: Value = "additionalModelResponseFields",
+    } passes ["p"]
 }
 
-#[derive(Deserialize)]
-pub(super) struct Tail {
-    pub usage: Option<Tokens>,
-    /// What a guardrail did.
-    pub trace: Option<Value>,
+words! {
+    Tail<'a> {
+        usage: Tokens<'a> = "usage",
+        /// What a guardrail did.
+        trace: Value = "trace",
+    } passes ["metrics", "p"]
 }
 
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct Tokens {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_write_input_tokens: Option<u64>,
+words! {
+    Tokens<'a> {
+        input_tokens: u64 = "inputTokens",
+        output_tokens: u64 = "outputTokens",
+        cache_read_input_tokens: u64 = "cacheReadInputTokens",
+        cache_write_input_tokens: u64 = "cacheWriteInputTokens",
+    } passes ["totalTokens", "cacheDetails"]
 }
 
-impl Tokens {
+impl Tokens<'_> {
     /// The vendor counts what came from its cache, and what went there, apart
     /// from the input.
     pub(super) fn usage(&self) -> Usage {
@@ -160,32 +161,36 @@ impl Tokens {
     }
 }
 
-/// A reply that was not streamed.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Whole {
-    pub output: Option<Output>,
-    pub stop_reason: Option<String>,
-    pub usage: Option<Tokens>,
+words! {
+    /// A reply that was not streamed.
+    Whole<'a> {
+        output: Output<'a> = "output",
+        stop_reason: String = "stopReason",
+        usage: Tokens<'a> = "usage",
+        additional_model_response_fields: Value = "additionalModelResponseFields",
+        trace: Value = "trace",
+    } passes ["metrics"]
 }
 
-#[derive(Deserialize)]
-pub(super) struct Output {
-    pub message: Option<Message>,
+words! {
+    Output<'a> {
+        message: Message<'a> = "message",
+    } passes []
 }
 
-#[derive(Deserialize)]
-pub(super) struct Message {
-    pub content: Option<Vec<Block>>,
+words! {
+    Message<'a> {
+        content: Vec<Block<'a>> = "content",
+    } passes ["role"]
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Block {
-    pub text: Option<String>,
-    pub tool_use: Option<ToolUse>,
-    pub reasoning_content: Option<Thought>,
-    pub citations_content: Option<CitedText>,
+words! {
+    Block<'a> {
+        text: String = "text",
+        tool_use: ToolUse<'a> = "toolUse",
+        reasoning_content: Thought<'a> = "reasoningContent",
+        citations_content: CitedText = "citationsContent",
+    } passes []
 }
 
 #[derive(Deserialize)]

@@ -6,11 +6,11 @@ use toolyard_protocol::run::{FinishReason, Usage};
 use toolyard_protocol::sse::SseEvent;
 
 use super::grounding::Grounding;
-use super::wire::{Candidate, Piece};
+use super::wire::{Candidate, Part, Piece};
 use super::{WIRE, fault};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
-use crate::lenient::filled;
+use crate::lenient::{Object, filled};
 use crate::sse::{Listen, SseDecoder};
 use crate::unknown::Unknown;
 use crate::wire::{Refusal, parse};
@@ -104,27 +104,34 @@ impl Listener {
         if let Some(error) = piece.error {
             return Err(fault::in_stream(&error));
         }
+        self.unknown.fields("", piece.rest);
         self.note("id", filled(&piece.response_id));
         self.note("model", filled(&piece.model_version));
-        if let Some(tokens) = piece.usage_metadata {
+        if let Some(mut tokens) = piece.usage_metadata {
+            self.unknown.fields("usageMetadata", tokens.rest.take());
             // The vendor counts on with every event: the last one holds.
             self.usage = Some(tokens.usage());
         }
-        let blocked =
-            piece.prompt_feedback.and_then(|told| Some((told.block_reason?, told.block_reason_message)));
+        let told = piece.prompt_feedback.unwrap_or_default();
+        self.unknown.fields("promptFeedback", told.rest);
+        let blocked = told.block_reason.map(|reason| (reason, told.block_reason_message));
         if let Some((reason, message)) = blocked {
             let detail = Detail::new(format!("{reason}: {}", message.unwrap_or_default()));
             return Err(ModelError::Filtered { detail });
         }
-        let first = |candidate: &Candidate| candidate.index.unwrap_or(0) == 0;
+        let first = |candidate: &Candidate<'_>| candidate.index.unwrap_or(0) == 0;
         for candidate in piece.candidates.into_iter().flatten().filter(first) {
             self.take_candidate(candidate, out)?;
         }
         Ok(())
     }
 
-    fn take_candidate(&mut self, candidate: Candidate, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+    fn take_candidate(&mut self, candidate: Candidate<'_>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        self.unknown.fields("candidates", candidate.rest);
+        let content = candidate.content.unwrap_or_default();
+        self.unknown.fields("candidates.content", content.rest);
+        for Object(part) in content.parts.into_iter().flatten() {
+            let Some(part) = part else { continue };
             self.take_part(part, out)?;
         }
         if let Some(grounding) = candidate.grounding_metadata {
@@ -141,22 +148,29 @@ impl Listener {
         Ok(())
     }
 
-    fn take_part(&mut self, part: Value, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        let Value::Object(mut part) = part else { return Ok(()) };
-        let at = self.at;
-        let signature = part.get("thoughtSignature").cloned();
-        if let Some(call) = part.remove("functionCall") {
+    fn take_part(&mut self, part: Part<'_>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+        let (at, signature) = (self.at, part.signature);
+        if let Some(call) = part.call {
             self.at += 1;
+            self.unknown.fields("candidates.content.parts", part.rest);
             return self.take_call(at, call, signature, out);
         }
-        let thought = part.get("thought") == Some(&Value::Bool(true));
-        let text = match part.get_mut("text").map(Value::take) {
-            Some(Value::String(text)) => text,
+        let thought = part.thought == Some(Value::Bool(true));
+        let text = match part.text {
+            Some(Value::String(text)) => {
+                self.unknown.fields("candidates.content.parts", part.rest);
+                text
+            }
             // A signature may come alone.
-            _ if part.keys().all(|key| key == "thoughtSignature") => String::new(),
-            _ => {
+            None if part.rest.is_none() && part.thought.is_none() => String::new(),
+            odd => {
                 self.at += 1;
-                out.push(Chunk::Opaque { value: json!({ WIRE: { "at": at, "part": part } }) });
+                let mut whole = part.rest.map_or_else(Map::new, |rest| *rest);
+                let known = [("text", odd), ("thought", part.thought), ("thoughtSignature", signature)];
+                for (name, value) in known {
+                    whole.extend(value.map(|value| (name.to_owned(), value)));
+                }
+                out.push(Chunk::Opaque { value: json!({ WIRE: { "at": at, "part": whole } }) });
                 return Ok(());
             }
         };
@@ -209,6 +223,10 @@ impl Listener {
         }
         if let Some(signature) = signature {
             kept["thoughtSignature"] = signature;
+        }
+        if let Value::Object(mut rest) = call {
+            rest.retain(|name, _| !matches!(name.as_str(), "name" | "args" | "id"));
+            self.unknown.rest_of("candidates.content.parts.functionCall", rest);
         }
         let index = self.calls;
         self.calls += 1;

@@ -141,6 +141,10 @@ fn thinking(reasoning: &Reasoning, version: Version) -> Value {
 /// Schema, older ones the vendor's own. What neither can say is asked in words.
 fn form(request: &mut Request, version: Version, left_out: &mut Vec<LeftOut>) -> Option<Map<String, Value>> {
     let output = request.output.take()?;
+    if let Err(why) = request.holds_to_form(|_| true) {
+        left_out.push(request.ask_in_words(output, &why));
+        return None;
+    }
     let (field, rules) = match version.is_at_least(2, 5) {
         true => ("responseJsonSchema", Rules::GeminiOutput),
         false => ("responseSchema", Rules::GeminiOldOutput),

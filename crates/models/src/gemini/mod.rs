@@ -65,7 +65,7 @@ impl Model for Gemini {
             return futures::stream::iter([Err(error)]).boxed();
         };
         let target = self.base.below(&format!("{path}:streamGenerateContent")).asking("alt", "sse");
-        stream::<Decoder>(self.line.clone(), Ask::new(target, request.model.clone(), encode(request)))
+        stream::<Decoder>(self.line.clone(), Ask::new(target, request, encode))
     }
 
     fn provider(&self) -> &str {

@@ -1,61 +1,76 @@
-//! The vendor's words, read once per event. Unknown fields are skipped,
-//! missing and `null` ones are the same. Parts stay as they are: what we do
-//! not know goes back unchanged.
+//! The vendor's words, read once per event. Unknown fields are kept apart,
+//! missing and `null` ones are the same. Parts that we do not know go back
+//! unchanged.
 
-use serde::Deserialize;
 use serde_json::Value;
 use toolyard_protocol::run::Usage;
 
-use crate::lenient::Text;
+use crate::lenient::{Object, Text};
+use crate::words::words;
 
-/// One event of a stream, or a whole reply.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Piece<'a> {
-    pub candidates: Option<Vec<Candidate>>,
-    pub prompt_feedback: Option<PromptFeedback>,
-    pub usage_metadata: Option<Tokens>,
-    #[serde(borrow)]
-    pub model_version: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub response_id: Option<Text<'a>>,
-    /// Rare, and of any shape.
-    pub error: Option<Value>,
+words! {
+    /// One event of a stream, or a whole reply.
+    Piece<'a> {
+        candidates: Vec<Candidate<'a>> = "candidates",
+        prompt_feedback: PromptFeedback<'a> = "promptFeedback",
+        usage_metadata: Tokens<'a> = "usageMetadata",
+        model_version: Text<'a> = "modelVersion",
+        response_id: Text<'a> = "responseId",
+        /// Rare, and of any shape.
+        error: Value = "error",
+    } passes ["createTime"]
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Candidate {
-    pub index: Option<u64>,
-    pub content: Option<Content>,
-    pub finish_reason: Option<String>,
-    pub finish_message: Option<String>,
-    pub grounding_metadata: Option<Value>,
+words! {
+    Candidate<'a> {
+        index: u64 = "index",
+        content: Content<'a> = "content",
+        finish_reason: String = "finishReason",
+        finish_message: String = "finishMessage",
+        grounding_metadata: Value = "groundingMetadata",
+    } passes ["safetyRatings", "avgLogprobs", "logprobsResult", "tokenCount"]
 }
 
-#[derive(Deserialize)]
-pub(super) struct Content {
-    pub parts: Option<Vec<Value>>,
+words! {
+    Content<'a> {
+        parts: Vec<Object<Part<'a>>> = "parts",
+    } passes ["role"]
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct PromptFeedback {
-    pub block_reason: Option<String>,
-    pub block_reason_message: Option<String>,
+words! {
+    /// What is in `rest` besides makes it a part that goes back as it came.
+    Part<'a> {
+        text: Value = "text",
+        thought: Value = "thought",
+        signature: Value = "thoughtSignature",
+        call: Value = "functionCall",
+    } passes []
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Tokens {
-    prompt_token_count: Option<u64>,
-    tool_use_prompt_token_count: Option<u64>,
-    candidates_token_count: Option<u64>,
-    thoughts_token_count: Option<u64>,
-    cached_content_token_count: Option<u64>,
+words! {
+    PromptFeedback<'a> {
+        block_reason: String = "blockReason",
+        block_reason_message: String = "blockReasonMessage",
+    } passes ["safetyRatings"]
 }
 
-impl Tokens {
+words! {
+    Tokens<'a> {
+        prompt_token_count: u64 = "promptTokenCount",
+        tool_use_prompt_token_count: u64 = "toolUsePromptTokenCount",
+        candidates_token_count: u64 = "candidatesTokenCount",
+        thoughts_token_count: u64 = "thoughtsTokenCount",
+        cached_content_token_count: u64 = "cachedContentTokenCount",
+    } passes [
+        "totalTokenCount",
+        "promptTokensDetails",
+        "candidatesTokensDetails",
+        "cacheTokensDetails",
+        "toolUsePromptTokensDetails",
+    ]
+}
+
+impl Tokens<'_> {
     pub(super) fn usage(&self) -> Usage {
         let thoughts = self.thoughts_token_count.unwrap_or(0);
         let searched = self.tool_use_prompt_token_count.unwrap_or(0);

@@ -54,8 +54,9 @@ impl Listen for Listener {
 
     fn hear_whole(&mut self, body: &str, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         match serde_json::from_str::<Piece<'_>>(body) {
-            Ok(piece) => {
+            Ok(mut piece) => {
                 if piece.tells_nothing() {
+                    piece.rest = None;
                     self.unknown.keep(None, body);
                 }
                 self.take(piece, out)
@@ -107,7 +108,9 @@ impl Listen for Listener {
 impl Listener {
     fn take(&mut self, piece: Piece<'_>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         let (mut usage, mut error) = (piece.usage, piece.error);
+        self.unknown.fields("", piece.rest);
         if let Some(extra) = piece.x_groq {
+            self.unknown.fields("x_groq", extra.rest);
             usage = usage.or(extra.usage);
             error = error.or(extra.error);
         }
@@ -116,7 +119,8 @@ impl Listener {
         }
         self.note("id", &piece.id);
         self.note("model", &piece.model);
-        if let Some(tokens) = usage {
+        if let Some(mut tokens) = usage {
+            self.unknown.fields("usage", tokens.rest.take());
             // Some servers count on with every piece: the last one holds.
             self.usage = Some(tokens.usage());
         }
@@ -132,7 +136,9 @@ impl Listener {
         if let Some(error) = choice.error {
             return Err(fault::in_stream(&error));
         }
-        if let Some(delta) = choice.delta.or(choice.message.map(|whole| *whole)) {
+        self.unknown.fields("choices", choice.rest);
+        if let Some(mut delta) = choice.delta.or(choice.message.map(|whole| *whole)) {
+            self.unknown.fields("choices.delta", delta.rest.take());
             self.take_delta(delta, out);
         }
         match filled(&choice.finish_reason) {
@@ -161,7 +167,8 @@ impl Listener {
                 out.push(Chunk::TextDelta { text: said.0.into_owned() });
             }
         }
-        for Annotation { url_citation } in delta.annotations.into_iter().flatten() {
+        for Annotation { url_citation, rest, .. } in delta.annotations.into_iter().flatten() {
+            self.unknown.fields("choices.delta.annotations", rest);
             if let Some(cited) = url_citation
                 && let Some(url) = cited.url
             {
@@ -172,7 +179,11 @@ impl Listener {
         let old = delta
             .function_call
             .map(|function| CallPiece { function: Some(function), ..CallPiece::default() });
-        for call in delta.tool_calls.into_iter().flatten().chain(old) {
+        for mut call in delta.tool_calls.into_iter().flatten().chain(old) {
+            self.unknown.fields("choices.delta.tool_calls", call.rest.take());
+            if let Some(function) = &mut call.function {
+                self.unknown.fields("choices.delta.tool_calls.function", function.rest.take());
+            }
             self.calls.take(call, out);
         }
     }

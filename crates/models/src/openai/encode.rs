@@ -120,7 +120,11 @@ pub(crate) fn takes_temperature(model: &str, reasoning: Option<&Reasoning>) -> b
 /// cannot take at all is asked for in words.
 pub(crate) fn form(request: &mut Request, left_out: &mut Vec<LeftOut>) -> Option<Map<String, Value>> {
     let output = request.output.take()?;
-    match json_schema(&output) {
+    let form = match request.holds_to_form(|_| true) {
+        Ok(()) => json_schema(&output).map_err(|why| why.to_string()),
+        Err(why) => Err(why.to_owned()),
+    };
+    match form {
         Ok(form) => Some(form),
         Err(why) => {
             left_out.push(request.ask_in_words(output, &why));

@@ -65,10 +65,7 @@ pub(crate) fn line(door: Door, base: &Target, key: Option<SecretString>) -> Line
 
 impl Model for OpenAi {
     fn stream(&self, request: Request) -> ModelStream {
-        stream::<Decoder>(
-            self.line.clone(),
-            Ask::new(self.target.clone(), request.model.clone(), encode(request)),
-        )
+        stream::<Decoder>(self.line.clone(), Ask::new(self.target.clone(), request, encode))
     }
 
     fn provider(&self) -> &str {

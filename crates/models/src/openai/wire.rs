@@ -1,5 +1,5 @@
 //! The vendor's words: small borrowed types, read once per event. Unknown
-//! fields are skipped, missing and `null` ones are the same.
+//! fields are kept apart, missing and `null` ones are the same.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,22 +10,21 @@ use serde_json::Value;
 use toolyard_protocol::run::Usage;
 
 use crate::lenient::Text;
+use crate::words::words;
 
-/// One event of a stream, or a whole reply: they differ only in `delta` and
-/// `message`.
-#[derive(Deserialize)]
-pub(super) struct Piece<'a> {
-    #[serde(borrow)]
-    pub id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub model: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub choices: Option<Vec<Choice<'a>>>,
-    pub usage: Option<Box<Tokens>>,
-    /// One vendor puts its counts and errors here.
-    pub x_groq: Option<Box<Extra>>,
-    /// Rare, and of any shape.
-    pub error: Option<Value>,
+words! {
+    /// One event of a stream, or a whole reply: they differ only in `delta` and
+    /// `message`.
+    Piece<'a> {
+        id: Text<'a> = "id",
+        model: Text<'a> = "model",
+        choices: Vec<Choice<'a>> = "choices",
+        usage: Box<Tokens<'a>> = "usage",
+        /// One vendor puts its counts and errors here.
+        x_groq: Box<Extra<'a>> = "x_groq",
+        /// Rare, and of any shape.
+        error: Value = "error",
+    } passes ["object", "created", "service_tier", "system_fingerprint", "obfuscation"]
 }
 
 impl Piece<'_> {
@@ -37,68 +36,60 @@ impl Piece<'_> {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct Extra {
-    pub usage: Option<Box<Tokens>>,
-    pub error: Option<Value>,
+words! {
+    Extra<'a> {
+        usage: Box<Tokens<'a>> = "usage",
+        error: Value = "error",
+    } passes ["id"]
 }
 
-#[derive(Deserialize)]
-pub(super) struct Choice<'a> {
-    #[serde(default)]
-    pub index: Option<i64>,
-    #[serde(borrow)]
-    pub delta: Option<Delta<'a>>,
-    /// Large and rare: in a box, so that every event is small.
-    #[serde(borrow)]
-    pub message: Option<Box<Delta<'a>>>,
-    #[serde(borrow)]
-    pub finish_reason: Option<Text<'a>>,
-    pub error: Option<Value>,
+words! {
+    Choice<'a> {
+        index: i64 = "index",
+        delta: Delta<'a> = "delta",
+        /// Large and rare: in a box, so that every event is small.
+        message: Box<Delta<'a>> = "message",
+        finish_reason: Text<'a> = "finish_reason",
+        error: Value = "error",
+    } passes ["logprobs"]
 }
 
-#[derive(Deserialize)]
-pub(super) struct Delta<'a> {
-    #[serde(borrow)]
-    pub content: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub refusal: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub reasoning_content: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub reasoning: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub tool_calls: Option<Vec<CallPiece<'a>>>,
-    /// How servers of the first days call.
-    #[serde(borrow)]
-    pub function_call: Option<FunctionPiece<'a>>,
-    /// Pieces of thoughts that a vendor behind a router wants back.
-    pub reasoning_details: Option<Vec<Value>>,
-    pub annotations: Option<Vec<Annotation>>,
+words! {
+    Delta<'a> {
+        content: Text<'a> = "content",
+        refusal: Text<'a> = "refusal",
+        reasoning_content: Text<'a> = "reasoning_content",
+        reasoning: Text<'a> = "reasoning",
+        tool_calls: Vec<CallPiece<'a>> = "tool_calls",
+        /// How servers of the first days call.
+        function_call: FunctionPiece<'a> = "function_call",
+        /// Pieces of thoughts that a vendor behind a router wants back.
+        reasoning_details: Vec<Value> = "reasoning_details",
+        annotations: Vec<Annotation<'a>> = "annotations",
+    } passes ["role"]
 }
 
-#[derive(Deserialize, Default)]
-pub(super) struct CallPiece<'a> {
-    pub index: Option<i64>,
-    #[serde(borrow)]
-    pub id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub function: Option<FunctionPiece<'a>>,
-    /// Thought signatures that some vendors want back with the call.
-    pub extra_content: Option<Value>,
+words! {
+    CallPiece<'a> {
+        index: i64 = "index",
+        id: Text<'a> = "id",
+        function: FunctionPiece<'a> = "function",
+        /// Thought signatures that some vendors want back with the call.
+        extra_content: Value = "extra_content",
+    } passes ["type"]
 }
 
-#[derive(Deserialize, Default)]
-pub(super) struct FunctionPiece<'a> {
-    #[serde(borrow)]
-    pub name: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub arguments: Option<Args<'a>>,
+words! {
+    FunctionPiece<'a> {
+        name: Text<'a> = "name",
+        arguments: Args<'a> = "arguments",
+    } passes []
 }
 
-#[derive(Deserialize)]
-pub(super) struct Annotation {
-    pub url_citation: Option<Citation>,
+words! {
+    Annotation<'a> {
+        url_citation: Citation = "url_citation",
+    } passes ["type"]
 }
 
 #[derive(Deserialize)]
@@ -109,28 +100,29 @@ pub(super) struct Citation {
     pub end_index: Option<u32>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct Tokens {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    /// How some vendors say cached.
-    prompt_cache_hit_tokens: Option<u64>,
-    prompt_tokens_details: Option<InputDetails>,
-    completion_tokens_details: Option<OutputDetails>,
+words! {
+    Tokens<'a> {
+        prompt_tokens: u64 = "prompt_tokens",
+        completion_tokens: u64 = "completion_tokens",
+        /// How some vendors say cached.
+        prompt_cache_hit_tokens: u64 = "prompt_cache_hit_tokens",
+        prompt_tokens_details: InputDetails = "prompt_tokens_details",
+        completion_tokens_details: OutputDetails = "completion_tokens_details",
+    } passes ["total_tokens", "prompt_cache_miss_tokens"]
 }
 
 #[derive(Deserialize, Default)]
-struct InputDetails {
+pub(super) struct InputDetails {
     cached_tokens: Option<u64>,
     cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
-struct OutputDetails {
+pub(super) struct OutputDetails {
     reasoning_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl Tokens<'_> {
     pub(super) fn usage(self) -> Usage {
         let input = self.prompt_tokens_details.unwrap_or_default();
         let output = self.completion_tokens_details.unwrap_or_default();

@@ -51,8 +51,15 @@ impl Listen for Listener {
                 if kind == "error" || (kind.is_empty() && event.error.is_some()) {
                     return Err(fault::in_stream(data));
                 }
-                if !kind.is_empty() && !kind.starts_with("response.") {
-                    self.unknown.keep(Some(&kind), data);
+                match reading(&kind) {
+                    Reading::Whole => self.unknown.fields("", event.rest.take()),
+                    Reading::Nothing => return Ok(()),
+                    // Its fields are read all the same if it has no name.
+                    Reading::Unknown if kind.is_empty() => {}
+                    Reading::Unknown => {
+                        self.unknown.keep(Some(&kind), data);
+                        return Ok(());
+                    }
                 }
                 self.take(&kind, event, out)
             }
@@ -68,7 +75,7 @@ impl Listen for Listener {
     }
 
     fn hear_whole(&mut self, body: &str, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
-        match serde_json::from_str::<Body>(body) {
+        match serde_json::from_str::<Body<'_>>(body) {
             Ok(body) => self.ends(body, out),
             Err(why) => Err(ModelError::Unreadable { detail: Detail::new(format!("{why} in: {body}")) }),
         }
@@ -119,7 +126,8 @@ impl Listener {
             "response.output_text.done" => self.speech.said(part, filled(&event.text), out),
             "response.refusal.done" => self.speech.said(part, filled(&event.refusal), out),
             "response.output_text.annotation.added" => {
-                if let Some(annotation) = event.annotation {
+                if let Some(mut annotation) = event.annotation {
+                    self.unknown.fields("annotation", annotation.rest.take());
                     self.speech.cites(part, annotation, out);
                 }
             }
@@ -161,7 +169,7 @@ impl Listener {
                 self.ends(body, out)?;
                 self.done = true;
             }
-            // Progress of searches and parts; what matters comes with the item.
+            // An event without a name.
             _ => {}
         }
         Ok(())
@@ -172,7 +180,7 @@ impl Listener {
         self.items = self.items.max(at + 1);
         match item["type"].as_str() {
             None => {}
-            Some("message") => self.speech.message(at, &item, out),
+            Some("message") => self.speech.message(at, &item, &mut self.unknown, out),
             Some("reasoning") => {
                 self.speech.thought(at, &item, out);
                 if may_return(&item) {
@@ -186,8 +194,11 @@ impl Listener {
     }
 
     /// The end of the reply.
-    fn ends(&mut self, body: Body, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
+    fn ends(&mut self, mut body: Body<'_>, out: &mut Vec<Chunk>) -> Result<(), ModelError> {
         self.note(&body);
+        self.unknown.fields("response", body.rest.take());
+        let counts = body.usage.as_mut().and_then(|tokens| tokens.rest.take());
+        self.unknown.fields("response.usage", counts);
         if let Some(error) = body.error {
             return Err(fault::of_error(&error));
         }
@@ -213,7 +224,7 @@ impl Listener {
     }
 
     /// Keeps a fact about the reply; several events repeat it.
-    fn note(&mut self, body: &Body) {
+    fn note(&mut self, body: &Body<'_>) {
         for (name, value) in [("id", &body.id), ("model", &body.model)] {
             if let Some(value) = value
                 && !self.facts.contains_key(name)
@@ -221,6 +232,42 @@ impl Listener {
                 self.facts.insert(name.to_owned(), Value::from(value.as_str()));
             }
         }
+    }
+}
+
+enum Reading {
+    Whole,
+    Nothing,
+    Unknown,
+}
+
+/// What is read of a kind of event. Of searches and parts nothing is: what
+/// matters comes with the item.
+fn reading(kind: &str) -> Reading {
+    const PROGRESS: [&str; 10] = [
+        "content_part.",
+        "reasoning_summary_part.",
+        "web_search_call.",
+        "file_search_call.",
+        "code_interpreter_call",
+        "image_generation_call.",
+        "mcp_call",
+        "mcp_list_tools.",
+        "custom_tool_call_input.",
+        "audio.",
+    ];
+    let Some(short) = kind.strip_prefix("response.") else { return Reading::Unknown };
+    match short {
+        "output_text.delta" | "output_text.done" | "output_text.annotation.added" => Reading::Whole,
+        "refusal.delta" | "refusal.done" => Reading::Whole,
+        "reasoning_summary_text.delta" | "reasoning_text.delta" => Reading::Whole,
+        "function_call_arguments.delta" | "function_call_arguments.done" => Reading::Whole,
+        "output_item.added" | "output_item.done" => Reading::Whole,
+        "created" | "in_progress" | "queued" => Reading::Whole,
+        "completed" | "incomplete" | "failed" | "cancelled" => Reading::Whole,
+        "reasoning_summary_text.done" | "reasoning_text.done" => Reading::Nothing,
+        progress if PROGRESS.iter().any(|prefix| progress.starts_with(prefix)) => Reading::Nothing,
+        _ => Reading::Unknown,
     }
 }
 

@@ -32,6 +32,8 @@ pub fn encode(mut request: Request) -> Encoded {
         provider_options: _,
         provider_tools: _,
         output: _,
+        structured_output: _,
+        trace: _,
     } = request;
     let search = options.remove("web_search").and_then(web_search);
     let mut tools: Vec<Value> = tools.into_iter().map(|offered| tool(offered, &names)).collect();

@@ -59,10 +59,7 @@ impl Responses {
 
 impl Model for Responses {
     fn stream(&self, request: Request) -> ModelStream {
-        stream::<Decoder>(
-            self.line.clone(),
-            Ask::new(self.target.clone(), request.model.clone(), encode(request)),
-        )
+        stream::<Decoder>(self.line.clone(), Ask::new(self.target.clone(), request, encode))
     }
 
     fn provider(&self) -> &str {

@@ -4,11 +4,12 @@
 //! reply.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::WIRE;
 use super::wire::Annotation;
 use crate::chunk::Chunk;
+use crate::unknown::Unknown;
 
 /// The place of a part: its item, then its number there.
 type Place = (u64, u64);
@@ -54,7 +55,7 @@ impl Speech {
         }
     }
 
-    pub(super) fn cites(&mut self, place: Place, cited: Annotation, out: &mut Vec<Chunk>) {
+    pub(super) fn cites(&mut self, place: Place, cited: Annotation<'_>, out: &mut Vec<Chunk>) {
         let part = self.part(place);
         part.cited += 1;
         let base = part.base;
@@ -75,14 +76,18 @@ impl Speech {
     }
 
     /// A whole message.
-    pub(super) fn message(&mut self, at: u64, item: &Value, out: &mut Vec<Chunk>) {
+    pub(super) fn message(&mut self, at: u64, item: &Value, unknown: &mut Unknown, out: &mut Vec<Chunk>) {
+        keep_rest("item", item, &["id", "type", "status", "role", "content", "phase"], unknown);
         for (index, content) in (0..).zip(item["content"].as_array().into_iter().flatten()) {
             let place = (at, index);
+            let known = ["type", "text", "annotations", "logprobs", "refusal"];
+            keep_rest("item.content", content, &known, unknown);
             let text = content["text"].as_str().or(content["refusal"].as_str());
             self.said(place, text.filter(|text| !text.is_empty()), out);
             let told = self.part(place).cited;
             for annotation in content["annotations"].as_array().into_iter().flatten().skip(told) {
-                if let Ok(annotation) = Annotation::deserialize(annotation) {
+                if let Ok(mut annotation) = Annotation::deserialize(annotation) {
+                    unknown.fields("annotation", annotation.rest.take());
                     self.cites(place, annotation, out);
                 }
             }
@@ -118,4 +123,13 @@ impl Speech {
         };
         &mut self.parts[index]
     }
+}
+
+fn keep_rest(place: &str, object: &Value, known: &[&str], unknown: &mut Unknown) {
+    let fields = object.as_object().into_iter().flatten();
+    let rest: Map<String, Value> = fields
+        .filter(|(name, value)| !known.contains(&name.as_str()) && !value.is_null())
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    unknown.rest_of(place, rest);
 }

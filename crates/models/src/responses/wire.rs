@@ -1,51 +1,78 @@
 //! The vendor's words: small borrowed types, read once per event. Unknown
-//! fields are skipped, missing and `null` ones are the same.
+//! fields are kept apart, missing and `null` ones are the same.
 
 use serde::Deserialize;
 use serde_json::Value;
 use toolyard_protocol::run::Usage;
 
 use crate::lenient::Text;
+use crate::words::words;
 
-/// One event. Every kind uses a few of the fields.
-#[derive(Deserialize)]
-pub(super) struct Event<'a> {
-    #[serde(borrow, rename = "type")]
-    pub kind: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub delta: Option<Text<'a>>,
-    pub output_index: Option<u64>,
-    pub content_index: Option<u64>,
-    pub summary_index: Option<u64>,
-    #[serde(borrow)]
-    pub item_id: Option<Text<'a>>,
-    pub item: Option<Value>,
-    pub annotation: Option<Annotation>,
-    pub response: Option<Body>,
-    /// The whole text of a part that ends.
-    #[serde(borrow)]
-    pub text: Option<Text<'a>>,
-    /// The same of a refusal.
-    #[serde(borrow)]
-    pub refusal: Option<Text<'a>>,
-    /// The whole arguments of a call that ends.
-    #[serde(borrow)]
-    pub arguments: Option<Text<'a>>,
-    /// Rare, and of any shape.
-    pub error: Option<Value>,
+words! {
+    /// One event. Every kind uses a few of the fields.
+    Event<'a> {
+        kind: Text<'a> = "type",
+        delta: Text<'a> = "delta",
+        output_index: u64 = "output_index",
+        content_index: u64 = "content_index",
+        summary_index: u64 = "summary_index",
+        item_id: Text<'a> = "item_id",
+        item: Value = "item",
+        annotation: Annotation<'a> = "annotation",
+        response: Body<'a> = "response",
+        /// The whole text of a part that ends.
+        text: Text<'a> = "text",
+        /// The same of a refusal.
+        refusal: Text<'a> = "refusal",
+        /// The whole arguments of a call that ends.
+        arguments: Text<'a> = "arguments",
+        /// Rare, and of any shape.
+        error: Value = "error",
+    } passes ["sequence_number", "logprobs", "obfuscation", "annotation_index", "part", "name"]
 }
 
-/// The reply as a whole: in the first and last events, and when it is not
-/// streamed.
-#[derive(Deserialize, Default)]
-pub(super) struct Body {
-    pub id: Option<String>,
-    pub model: Option<String>,
-    pub status: Option<String>,
-    pub error: Option<Value>,
-    pub incomplete_details: Option<Incomplete>,
-    pub usage: Option<Tokens>,
-    pub output: Option<Vec<Value>>,
+words! {
+    /// The reply as a whole: in the first and last events, and when it is not
+    /// streamed. Most of it repeats the request.
+    Body<'a> {
+        id: String = "id",
+        model: String = "model",
+        status: String = "status",
+        error: Value = "error",
+        incomplete_details: Incomplete = "incomplete_details",
+        usage: Tokens<'a> = "usage",
+        output: Vec<Value> = "output",
+    } passes [
+        "object",
+        "created_at",
+        "completed_at",
+        "background",
+        "conversation",
+        "frequency_penalty",
+        "instructions",
+        "max_output_tokens",
+        "max_tool_calls",
+        "metadata",
+        "output_text",
+        "parallel_tool_calls",
+        "presence_penalty",
+        "previous_response_id",
+        "prompt",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "reasoning",
+        "safety_identifier",
+        "service_tier",
+        "store",
+        "temperature",
+        "text",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+        "user",
+    ]
 }
 
 #[derive(Deserialize)]
@@ -53,34 +80,36 @@ pub(super) struct Incomplete {
     pub reason: Option<String>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct Annotation {
-    pub url: Option<String>,
-    pub title: Option<String>,
-    pub start_index: Option<u32>,
-    pub end_index: Option<u32>,
+words! {
+    Annotation<'a> {
+        url: String = "url",
+        title: String = "title",
+        start_index: u32 = "start_index",
+        end_index: u32 = "end_index",
+    } passes ["type"]
+}
+
+words! {
+    Tokens<'a> {
+        input_tokens: u64 = "input_tokens",
+        output_tokens: u64 = "output_tokens",
+        input_tokens_details: InputDetails = "input_tokens_details",
+        output_tokens_details: OutputDetails = "output_tokens_details",
+    } passes ["total_tokens"]
 }
 
 #[derive(Deserialize)]
-pub(super) struct Tokens {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    input_tokens_details: Option<InputDetails>,
-    output_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Deserialize)]
-struct InputDetails {
+pub(super) struct InputDetails {
     cached_tokens: Option<u64>,
     cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct OutputDetails {
+pub(super) struct OutputDetails {
     reasoning_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl Tokens<'_> {
     pub(super) fn usage(&self) -> Usage {
         let input = self.input_tokens_details.as_ref();
         let output = self.output_tokens_details.as_ref();

@@ -8,12 +8,14 @@ use bytes::Bytes;
 use futures::StreamExt;
 use secrecy::SecretString;
 use toolyard_egress::{Door, Header, Target};
+use toolyard_protocol::TraceParent;
 
 use super::session::Session;
 use super::{Decode, Encoded, LeftOut, Timeouts};
 use crate::error::ModelError;
 use crate::model::ModelStream;
 use crate::names::Names;
+use crate::request::Request;
 use crate::retry::Retry;
 
 /// What all requests of a provider have in common. Its `Debug` shows no key.
@@ -102,13 +104,15 @@ pub(crate) struct Ask {
     pub(crate) body: Bytes,
     pub(crate) names: Names,
     pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) trace: Option<TraceParent>,
 }
 
 impl Ask {
-    pub(crate) fn new(target: Target, model: String, encoded: Encoded) -> Self {
-        let Encoded { body, names, left_out } = encoded;
+    pub(crate) fn new(target: Target, mut request: Request, encode: impl FnOnce(Request) -> Encoded) -> Self {
+        let (model, trace) = (request.model.clone(), request.trace.take());
+        let Encoded { body, names, left_out } = encode(request);
         let accept = "text/event-stream, application/json";
-        Self { target, model, accept, body: Bytes::from(body.to_string()), names, left_out }
+        Self { target, model, accept, body: Bytes::from(body.to_string()), names, left_out, trace }
     }
 }
 

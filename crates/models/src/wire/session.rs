@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, Sleep, sleep};
-use toolyard_egress::{Answer, Body, EgressError, Letter, Patience, Verb};
+use toolyard_egress::{Answer, Body, EgressError, Header, Letter, Patience, Verb};
 
 use super::line::{Ask, Attempt, Line};
 use super::{Decode, LeftOut, OUTPUT_IN_WORDS, REPLY_BYTES, Refusal, TOOLS_LEFT_OUT, Timeouts, What, fault};
@@ -137,6 +137,8 @@ impl<D: Decode> Session<D> {
             let signed = sign.sign(&attempt)?;
             headers.extend(signed);
         }
+        // Whoever stands between here and the vendor may add to it, so it is not signed.
+        headers.extend(self.ask.trace.iter().map(|trace| Header::plain("traceparent", trace.to_string())));
         let letter = Letter {
             verb: Verb::Post,
             target: &self.ask.target,

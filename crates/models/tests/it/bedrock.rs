@@ -9,7 +9,7 @@ use toolyard_egress::{Door, Header, Target};
 use toolyard_models::bedrock::{Access, Bedrock, Decoder, NoPlace, Place, Signer};
 use toolyard_models::scripted::{Reply, Upstream};
 use toolyard_models::wire::{Attempt, Decode, Refusal, Sign};
-use toolyard_models::{Chunk, Model, ModelError, Request, Retry, UNKNOWN};
+use toolyard_models::{Chunk, Model, ModelError, Request, Retry, UNKNOWN, UNKNOWN_FIELDS};
 use toolyard_protocol::run::{FinishReason, Usage};
 
 use crate::fixtures::{Outcome, asking, collect, hasty};
@@ -134,6 +134,32 @@ fn s6_unknown_events_headers_and_fields_are_kept_and_no_error() {
     let expected =
         vec![Chunk::text("ok"), Chunk::Metadata { value }, Chunk::Finish { reason: FinishReason::Other }];
     assert_eq!(decode(&bytes), Outcome { chunks: expected, error: None });
+}
+
+#[test]
+fn s6_bedrock_keeps_the_fields_of_known_events_that_nobody_knows() {
+    let call = json!({ "toolUse": { "toolUseId": "t", "name": "add", "mood": "good" } });
+    let stop = json!({ "stopReason": "tool_use", "why": "done" });
+    let bytes = [
+        event("contentBlockDelta", &json!({ "delta": { "text": "ok", "tone": "calm" }, "p": "ab", "at": 1 })),
+        event("contentBlockStart", &json!({ "contentBlockIndex": 1, "start": call })),
+        event("messageStop", &stop),
+        event(
+            "metadata",
+            &json!({ "usage": { "inputTokens": 1, "joules": 3 }, "metrics": { "latencyMs": 1 }, "tier": "x" }),
+        ),
+    ]
+    .concat();
+    let outcome = decode(&bytes);
+    let facts = outcome.chunks.iter().find_map(|chunk| match chunk {
+        Chunk::Metadata { value } => Some(value.clone()),
+        _ => None,
+    });
+    let fields = json!({
+        "at": [1], "delta.tone": ["calm"], "start.toolUse.mood": ["good"],
+        "why": ["done"], "usage.joules": [3], "tier": ["x"],
+    });
+    assert_eq!((facts, outcome.error), (Some(json!({ UNKNOWN_FIELDS: fields })), None));
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn s6_a_recorded_reply_becomes_exactly_its_lines() {
     for fixture in ALL {
         let outcome = whole(&fixture);
         assert_eq!(outcome.error, None, "{}", fixture.name);
-        assert_eq!(outcome.lines(), fixture.lines, "{}", fixture.name);
+        fixture.is_told_as(&outcome.lines());
     }
 }
 

@@ -36,6 +36,7 @@ fn a_whole_conversation_is_encoded_in_order() {
     let reasoning = Part::Reasoning { text: "secret".into(), metadata: Default::default() };
     let signed = json!({ "openai": { "extra_content": { "google": 1 } }, "other": 2 });
     let request = Request {
+        trace: None,
         model: "gpt-x".into(),
         system: Some("Be brief.".into()),
         turns: vec![
@@ -65,6 +66,7 @@ fn a_whole_conversation_is_encoded_in_order() {
         provider_options: None,
         provider_tools: serde_json::Map::new(),
         output: None,
+        structured_output: None,
     };
     let function = json!({ "name": "read_screen", "arguments": "{\"q\":\"a\\\"b\"}" });
     let expected = json!({

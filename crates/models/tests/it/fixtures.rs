@@ -14,6 +14,22 @@ pub(crate) struct Fixture {
     pub lines: &'static str,
 }
 
+impl Fixture {
+    /// The reply is told in exactly these lines. `TOOLYARD_BLESS=1` writes them
+    /// anew.
+    pub(crate) fn is_told_as(&self, lines: &str) {
+        if std::env::var_os("TOOLYARD_BLESS").is_none() {
+            assert_eq!(lines, self.lines, "{}", self.name);
+            return;
+        }
+        // Those of the first wire have short names.
+        let name =
+            if self.name.contains('/') { self.name.to_owned() } else { format!("openai/{}", self.name) };
+        let file = format!("{}/tests/fixtures/{name}.lines", env!("CARGO_MANIFEST_DIR"));
+        std::fs::write(file, lines).unwrap();
+    }
+}
+
 macro_rules! fixture {
     ($name:literal) => {
         Fixture {

@@ -27,6 +27,7 @@ fn l23_a_whole_request_is_encoded_in_order() {
         metadata: Value::Null,
     };
     let request = Request {
+        trace: None,
         model: "gemini-2.5-flash".into(),
         system: Some("Be brief.".into()),
         turns: vec![
@@ -60,6 +61,7 @@ fn l23_a_whole_request_is_encoded_in_order() {
         .cloned(),
         provider_tools: serde_json::Map::new(),
         output: None,
+        structured_output: None,
     };
     let called = json!({ "functionCall": { "name": "read", "args": { "q": "a" } } });
     let answered = |response: Value| json!({ "functionResponse": { "name": "read", "response": response } });

@@ -4,7 +4,9 @@
 use serde_json::{Value, json};
 use toolyard_models::scripted::{Reply, Upstream};
 use toolyard_models::wire::{Encoded, OUTPUT_IN_WORDS, What};
-use toolyard_models::{Chunk, OutputSchema, Request, anthropic, bedrock, gemini, openai, responses};
+use toolyard_models::{
+    Chunk, ModelRecord, OutputSchema, Request, anthropic, bedrock, gemini, openai, responses,
+};
 
 use crate::fixtures::{asking, collect, model_at};
 
@@ -125,4 +127,35 @@ async fn h4_a_form_that_is_only_asked_for_in_words_is_told_with_the_reply() {
         _ => None,
     });
     assert!(facts.unwrap()[OUTPUT_IN_WORDS].as_str().unwrap().contains("no object"), "{reply:?}");
+}
+
+/// Row 37: which model can do what is configuration. A name only tells what
+/// holds if nobody says it.
+#[test]
+fn h4_row37_the_operators_word_on_structured_output_counts_more_than_a_models_name() {
+    let said = |word: bool, model: &str| {
+        let record = ModelRecord { structured_output: Some(word), ..ModelRecord::bare("p", model) };
+        record.fit(wanting("", &odd(), true))
+    };
+    let held = anthropic::encode(said(true, "claude-3-5-haiku-20241022"));
+    assert_eq!(held.body["output_config"]["format"]["schema"], closed());
+    let held = bedrock::encode(said(true, "amazon.nova-lite-v1:0"));
+    assert!(held.body["outputConfig"]["textFormat"].is_object() && held.left_out.is_empty(), "{held:?}");
+    type Encoder = fn(Request) -> Encoded;
+    let encoders: [(Encoder, &str); 5] = [
+        (openai::encode, "gpt-4.1"),
+        (responses::encode, "gpt-4.1"),
+        (anthropic::encode, "claude-sonnet-4-5"),
+        (gemini::encode, "gemini-2.5-flash"),
+        (bedrock::encode, "anthropic.claude-sonnet-4-5-20250929-v1:0"),
+    ];
+    for (encode, model) in encoders {
+        let asked = encode(said(false, model));
+        let text = asked.body.to_string();
+        assert!(text.contains("must match this JSON Schema"), "{model}: {text}");
+        for field in ["response_format", "json_schema", "output_config", "outputConfig", "responseMimeType"] {
+            assert!(!text.contains(field), "{model}: {field} in {text}");
+        }
+        assert!(asked.left_out[0].reason.contains("configuration"), "{:?}", asked.left_out);
+    }
 }

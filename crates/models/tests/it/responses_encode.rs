@@ -18,6 +18,7 @@ fn tool(name: &str) -> OfferedTool {
 #[test]
 fn l23_a_whole_request_is_encoded_in_order() {
     let request = Request {
+        trace: None,
         model: "gpt-5".into(),
         system: Some("Be brief.".into()),
         turns: vec![
@@ -47,6 +48,7 @@ fn l23_a_whole_request_is_encoded_in_order() {
             ..Reasoning::default()
         }),
         provider_tools: serde_json::Map::new(),
+        structured_output: None,
         output: Some(OutputSchema {
             name: "an answer".into(),
             schema: json!({ "type": "object" }),

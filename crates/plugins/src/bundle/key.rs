@@ -77,6 +77,10 @@ pub struct PublicKeyFile {
 
 impl PublicKeyFile {
     pub fn read(text: &str) -> Result<(CuratorId, PublicKey), BadKey> {
+        if text.contains("\"privateKey\"") {
+            let why = "it holds a private key; the public one is in the file that ends in .pub";
+            return Err(BadKey::NotAFile(why.to_owned()));
+        }
         let file: Self = serde_json::from_str(text).map_err(|e| BadKey::NotAFile(e.to_string()))?;
         let key = PublicKey::parse(file.algorithm, &file.public_key)?;
         Ok((file.curator_id, key))

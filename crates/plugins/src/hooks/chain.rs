@@ -67,6 +67,11 @@ impl Chain {
         self.hooks.is_empty()
     }
 
+    /// What the hooks remember so far.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
     /// Some hook takes part at this point.
     pub fn has(&self, point: HookName) -> bool {
         self.natures().any(|n| n.points.has(point))

@@ -1,7 +1,7 @@
 //! What every hook of a run knows, remembers and may say.
 
 use serde_json::{Map, Value};
-use toolyard_protocol::{EntityId, RunId, SpaceId, limits};
+use toolyard_protocol::{EntityId, RunId, SpaceId, TraceParent, limits};
 
 use super::Span;
 
@@ -21,6 +21,8 @@ pub struct Scene {
     /// The message that the run writes.
     pub message: String,
     pub step: u32,
+    /// The caller's span that this turn works for.
+    pub trace: Option<TraceParent>,
 }
 
 /// An event of a plugin's own, for whoever watches the run.

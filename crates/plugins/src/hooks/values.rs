@@ -96,7 +96,10 @@ pub struct Answer {
     /// What the vendor said of it in its own words.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub provider_metadata: Value,
-    /// The calls of the turn and how they ended.
+    /// The calls of the turn.
+    #[serde(default)]
+    pub tool_calls: Vec<Called>,
+    /// How those that ended did.
     #[serde(default)]
     pub tool_results: Vec<Ended>,
     /// Of the whole run so far.

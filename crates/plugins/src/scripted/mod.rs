@@ -280,7 +280,7 @@ impl Hook for Scripted {
 
     fn on_agent_response<'a>(&'a self, stage: &'a mut Stage<'_>, answer: &'a mut Answer) -> Step<'a> {
         Box::pin(async move {
-            let given = Given::One(said::json(&*answer)?);
+            let given = Given::One(said::answer(answer)?);
             let said = self.call(stage, HookName::OnAgentResponse, given).await?;
             let new = match said.changed() {
                 Some(Value::Object(mut whole)) => whole.remove("text").unwrap_or_default(),

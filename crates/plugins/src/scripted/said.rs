@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_protocol::limits;
 
-use crate::hooks::{HookError, Scene, State};
+use crate::hooks::{Answer, HookError, Scene, State};
 
 /// The driver's answer.
 #[derive(Debug, Default, Deserialize)]
@@ -86,9 +86,19 @@ pub(super) fn json(value: &impl Serialize) -> Result<Value, HookError> {
     serde_json::to_value(value).map_err(|error| HookError(error.to_string()))
 }
 
+/// The end of a turn, with the two names for its tokens that plugins know from
+/// elsewhere.
+pub(super) fn answer(answer: &Answer) -> Result<Value, HookError> {
+    let mut whole = json(answer)?;
+    whole["usage"]["promptTokens"] = answer.usage.input_tokens.into();
+    whole["usage"]["completionTokens"] = answer.usage.output_tokens.into();
+    Ok(whole)
+}
+
 /// The constant part of a hook's context.
 pub(super) fn scene(scene: &Scene, options: &Value) -> Value {
-    let Scene { run, client, thread, provider, message, step } = scene;
+    // The operator's traces are no plugin's matter.
+    let Scene { run, client, thread, provider, message, step, trace: _ } = scene;
     json!({
         "runId": run, "clientId": client, "threadId": thread, "provider": provider,
         "messageId": message, "step": step, "options": options,

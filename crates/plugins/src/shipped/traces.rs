@@ -2,13 +2,15 @@
 //! collector the operator names (Langfuse, Jaeger, …). Without one they go
 //! nowhere.
 
+use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolyard_protocol::manifest::HookName;
+use toolyard_protocol::{CallId, TraceParent};
 
-use crate::hooks::{Answer, Called, Goes, Hook, Nature, Points, Prompt, Ran, Span, Stage, Step};
+use crate::hooks::{Answer, Called, Goes, Hook, Nature, Points, Prompt, Ran, Span, Stage, State, Step};
 
 pub const ID: &str = "tracing";
 const KEY: &str = "tracing";
@@ -49,12 +51,38 @@ pub struct Traces(Options);
 struct Course {
     trace: String,
     root: String,
+    /// The caller's span.
+    above: Option<String>,
     started: u64,
     asked: String,
-    /// Since when the model speaks.
-    speaking: Option<u64>,
-    /// Since when each call is known.
-    calls: Map<String, Value>,
+    /// The model's span, while it speaks.
+    speaking: Option<Open>,
+    /// The span of each call that has no end yet.
+    calls: HashMap<String, Open>,
+}
+
+/// A span that has begun.
+#[derive(Debug, Serialize, Deserialize)]
+struct Open {
+    id: String,
+    at: u64,
+}
+
+impl Open {
+    fn now() -> Self {
+        Self { id: id(16), at: now() }
+    }
+}
+
+/// The span that is to be named to whoever works for it: the call's, or else
+/// the model's that is about to be asked. None if nobody traces the run.
+pub fn passed_on(state: &State, call: Option<&CallId>) -> Option<TraceParent> {
+    let course = Course::read(state.get(KEY)?);
+    let open = match call {
+        Some(call) => course.calls.get(call.as_str()),
+        None => course.speaking.as_ref(),
+    };
+    TraceParent::new(&course.trace, &open?.id)
 }
 
 impl Traces {
@@ -69,22 +97,25 @@ impl Traces {
 
 impl Course {
     fn of(stage: &Stage<'_>) -> Self {
-        let known = stage.state.get(KEY).cloned().unwrap_or_default();
-        serde_json::from_value(known).unwrap_or_default()
+        stage.state.get(KEY).map(Self::read).unwrap_or_default()
+    }
+
+    fn read(known: &Value) -> Self {
+        Self::deserialize(known).unwrap_or_default()
     }
 
     fn keep(&self, stage: &mut Stage<'_>) {
         stage.state.insert(KEY.to_owned(), json!(self));
     }
 
-    fn span(&self, name: String, start: u64, attributes: Vec<(&str, Option<Value>)>) -> Span {
+    fn span(&self, name: String, begun: Open, attributes: Vec<(&str, Option<Value>)>) -> Span {
         let given = attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         Span {
             trace: self.trace.clone(),
-            id: id(16),
+            id: begun.id,
             parent: Some(self.root.clone()),
             name,
-            start,
+            start: begun.at,
             end: now(),
             attributes: given.collect(),
             error: None,
@@ -93,14 +124,14 @@ impl Course {
 
     /// The model has said all of its step.
     fn fall_silent(&mut self, stage: &mut Stage<'_>) {
-        let Some(since) = self.speaking.take() else { return };
+        let Some(begun) = self.speaking.take() else { return };
         let (provider, step) = (stage.scene.provider.clone(), stage.scene.step);
         let attributes = vec![
             (names::OPERATION, Some(json!("chat"))),
             (names::PROVIDER, Some(json!(provider))),
             (names::STEP, Some(json!(step))),
         ];
-        stage.record(self.span(format!("chat {provider}"), since, attributes));
+        stage.record(self.span(format!("chat {provider}"), begun, attributes));
     }
 }
 
@@ -141,9 +172,17 @@ impl Hook for Traces {
         if course.trace.is_empty() {
             let asked = prompt.messages.last().map(|last| last.content.chars().take(SHOWN).collect());
             let asked = asked.filter(|_| self.0.content).unwrap_or_default();
-            course = Course { trace: id(32), root: id(16), started: now(), asked, ..Course::default() };
+            let above = stage.scene.trace.as_ref();
+            course = Course {
+                trace: above.map_or_else(|| id(32), |above| above.trace().to_owned()),
+                root: id(16),
+                above: above.map(|above| above.span().to_owned()),
+                started: now(),
+                asked,
+                ..Course::default()
+            };
         }
-        course.speaking = Some(now());
+        course.speaking = Some(Open::now());
         course.keep(stage);
         done()
     }
@@ -151,14 +190,14 @@ impl Hook for Traces {
     fn on_before_tool_call<'a>(&'a self, stage: &'a mut Stage<'_>, call: &'a mut Called) -> Step<'a, Goes> {
         let mut course = Course::of(stage);
         course.fall_silent(stage);
-        course.calls.insert(call.id.to_string(), json!(now()));
+        course.calls.insert(call.id.to_string(), Open::now());
         course.keep(stage);
         Box::pin(std::future::ready(Ok(Goes::On)))
     }
 
     fn on_after_tool_call<'a>(&'a self, stage: &'a mut Stage<'_>, ran: &'a mut Ran) -> Step<'a> {
         let mut course = Course::of(stage);
-        let since = course.calls.remove(ran.id.as_str()).and_then(|at| at.as_u64());
+        let begun = course.calls.remove(ran.id.as_str()).unwrap_or_else(Open::now);
         let attributes = vec![
             (names::OPERATION, Some(json!("execute_tool"))),
             (names::TOOL, Some(json!(ran.name))),
@@ -167,7 +206,7 @@ impl Hook for Traces {
             (names::RESULT, self.shown(&ran.result.to_string())),
         ];
         let name = format!("execute_tool {}", ran.name);
-        let span = course.span(name, since.unwrap_or_else(now), attributes);
+        let span = course.span(name, begun, attributes);
         stage.record(Span { error: ran.error.clone(), ..span });
         course.keep(stage);
         done()
@@ -187,8 +226,9 @@ impl Hook for Traces {
             (names::INPUT, Some(json!(course.asked)).filter(|_| self.0.content)),
             (names::OUTPUT, self.shown(&answer.text)),
         ];
-        let span = course.span("invoke_agent".to_owned(), course.started, attributes);
-        stage.record(Span { id: course.root.clone(), parent: None, ..span });
+        let begun = Open { id: course.root.clone(), at: course.started };
+        let span = course.span("invoke_agent".to_owned(), begun, attributes);
+        stage.record(Span { parent: course.above, ..span });
         // The next turn of the run is a trace of its own.
         stage.state.remove(KEY);
         done()
@@ -197,7 +237,7 @@ impl Hook for Traces {
     fn on_error<'a>(&'a self, stage: &'a mut Stage<'_>, error: &'a str) -> Step<'a> {
         let course = Course::of(stage);
         if !course.trace.is_empty() {
-            let span = course.span("error".to_owned(), now(), Vec::new());
+            let span = course.span("error".to_owned(), Open::now(), Vec::new());
             stage.record(Span { error: Some(error.to_owned()), ..span });
         }
         done()

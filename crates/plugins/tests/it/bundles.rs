@@ -65,7 +65,7 @@ fn h56_the_content_hash_is_over_the_canonical_tools() {
 }
 
 #[test]
-fn h33_rsa_keys_of_two_thousand_bits_and_more_sign_too() {
+fn spec_33_rsa_keys_of_two_thousand_bits_and_more_sign_too() {
     let name = CuratorId::parse("acme").unwrap();
     let rsa = SigningKey::generate(name, Algorithm::RsaPkcs1Sha256).unwrap();
     let document = signed(&time_plugin(), &rsa);
@@ -95,7 +95,7 @@ fn keys_come_back_from_their_files_and_say_nothing_of_themselves() {
 }
 
 #[test]
-fn h49_what_is_missing_or_wrong_is_said() {
+fn h49_u32_what_is_missing_or_wrong_is_said() {
     let why = |change: &dyn Fn(&mut Value)| {
         let mut value = time_plugin();
         change(&mut value);
@@ -110,7 +110,7 @@ fn h49_what_is_missing_or_wrong_is_said() {
     }
     assert_eq!(why(&|v| v["tools"] = json!([])), BadDocument::Missing);
     type Change = (fn(&mut Value), &'static str);
-    let changes: [Change; 14] = [
+    let changes: [Change; 15] = [
         (|v| v["id"] = json!("Dev-Time"), "id: Invalid plugin id"),
         (|v| v["id"] = json!("sign"), "reserved"),
         (|v| v["version"] = json!("1.0"), "version: \"1.0\" is not a version"),
@@ -123,6 +123,8 @@ fn h49_what_is_missing_or_wrong_is_said() {
         (|v| v["tools"][0]["executorCode"] = json!("x".repeat(65_537)), "at most 65536 bytes"),
         (|v| v["permissions"] = json!({"fetch": ["*.example.com"]}), "is not a host"),
         (|v| v["permissions"] = json!({"files": ["/"]}), "unknown field `files`"),
+        // Row U32: plugins depend on no other.
+        (|v| v["requires"] = json!({"other-plugin": "^1"}), "unknown field `other-plugin`"),
         (|v| v["name"] = json!("Time\u{202e}nigulP"), "characters that nobody sees"),
         (|v| v["hooks"] = json!({"onEverything": "return 1"}), "onEverything"),
     ];

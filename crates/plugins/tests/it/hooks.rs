@@ -94,6 +94,7 @@ fn scene() -> Scene {
         provider: "demo".to_owned(),
         message: "msg_1".to_owned(),
         step: 1,
+        trace: None,
     }
 }
 
@@ -108,7 +109,7 @@ fn ran() -> Ran {
 }
 
 #[tokio::test]
-async fn u4_u27_hooks_run_in_order_and_each_gets_what_the_former_made() {
+async fn u4_u27_u33_u34_hooks_run_in_order_and_each_gets_what_the_former_made() {
     let diary = Arc::default();
     let mut chain = chain(vec![Marker::new("a", &diary), Marker::new("b", &diary)]);
     let mut prompt = Prompt::default();
@@ -162,7 +163,7 @@ async fn u5_u22_the_state_is_shared_within_a_run_and_left_for_its_next_step() {
 }
 
 #[tokio::test]
-async fn u8_a_skipped_call_ends_the_chain_and_names_who_skipped_it() {
+async fn u8_spec_31_a_skipped_call_ends_the_chain_and_names_who_skipped_it() {
     let diary = Arc::default();
     let hooks = vec![
         Marker::new("a", &diary),

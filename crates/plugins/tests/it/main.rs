@@ -9,6 +9,7 @@ mod code;
 mod hooks;
 mod injections;
 mod limits;
+mod pages;
 mod people;
 mod pool;
 mod scripted;

@@ -9,6 +9,7 @@ use toolyard_plugins::hooks::{
 };
 use toolyard_plugins::sandbox::Sandbox;
 use toolyard_plugins::scripted::Scripted;
+use toolyard_protocol::run::Usage;
 use toolyard_protocol::{CallId, RunId, Timestamp};
 
 use crate::world::settings;
@@ -23,7 +24,15 @@ fn bundle(id: &str, hooks: Value, more: Value) -> Arc<Bundle> {
 
 fn scene() -> Scene {
     let message = "msg_1".to_owned();
-    Scene { run: RunId::mint(), client: None, thread: None, provider: "demo".to_owned(), message, step: 3 }
+    Scene {
+        run: RunId::mint(),
+        client: None,
+        thread: None,
+        provider: "demo".to_owned(),
+        message,
+        step: 3,
+        trace: None,
+    }
 }
 
 struct World {
@@ -93,7 +102,7 @@ async fn u6_u8_u9_u10_every_point_takes_what_the_code_returns() {
         "onUserMessage": "input.messages.push({ role: 'user', content: 'and be brief' }); return input",
         "onBeforeToolCall": "if (call.name === 'rm') return null; if (call.name === 'ls') return { ...call, args: { safe: true } }",
         "onAfterToolCall": "result.untrusted = true; return { was: result.result }",
-        "onAgentResponse": "return { text: response.text + '!' }",
+        "onAgentResponse": "return { text: response.text + '! ' + response.usage.promptTokens + ' ' + response.toolCalls[0].args.path }",
     });
     let mut chain = World::new().chain(&[("all", hooks, rewrites())]);
     let mut prompt = Prompt {
@@ -116,9 +125,11 @@ async fn u6_u8_u9_u10_every_point_takes_what_the_code_returns() {
         Ran { id, name: "cat".to_owned(), args: json!({}), result: json!(1), error: None, untrusted: false };
     chain.after_tool_call(&mut ran).await.unwrap();
     assert_eq!((ran.result, ran.untrusted, ran.error), (json!({ "was": 1 }), true, None));
-    let mut answer = Answer { text: "done".to_owned(), ..Answer::default() };
+    let usage = Usage { input_tokens: 7, ..Usage::default() };
+    let calls = vec![Called { args: json!({ "path": "a.txt" }), ..called("cat") }];
+    let mut answer = Answer { text: "done".to_owned(), tool_calls: calls, usage, ..Answer::default() };
     chain.agent_response(&mut answer).await.unwrap();
-    assert_eq!(answer.text, "done!");
+    assert_eq!(answer.text, "done! 7 a.txt");
 }
 
 /// Whatever the code does, the value stays and the next plugin gets its turn.

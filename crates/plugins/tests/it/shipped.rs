@@ -19,6 +19,7 @@ fn chain(hook: Arc<dyn Hook>, provider: &str) -> Chain {
         provider: provider.to_owned(),
         message: "msg_1".to_owned(),
         step: 1,
+        trace: None,
     };
     Chain::new(vec![hook].into(), scene, State::new())
 }
@@ -40,7 +41,7 @@ fn spoken(text: &str, sources: Vec<Cited>) -> Answer {
 }
 
 #[tokio::test]
-async fn u15_u17_u18_marks_stand_behind_what_they_support_counted_in_characters() {
+async fn u15_u17_u18_u21_u22_marks_stand_behind_what_they_support_counted_in_characters() {
     let sources = vec![
         cited("https://a.example", Some((0, 5))),
         cited("https://b.example", Some((6, 8))),
@@ -79,7 +80,7 @@ async fn u19_sources_of_anthropic_have_no_places_and_change_no_text() {
 }
 
 #[tokio::test]
-async fn u16_u28_an_unknown_provider_and_an_answer_without_sources_stay_as_they_are() {
+async fn u16_u28_u29_an_unknown_provider_and_an_answer_without_sources_stay_as_they_are() {
     let sources = vec![cited("https://a.example", Some((0, 2)))];
     for (provider, sources) in [("mystery", sources), ("openai", vec![])] {
         let (text, left) = cite(json!({}), provider, spoken("Hi", sources)).await;
@@ -180,6 +181,27 @@ async fn u26_a_person_who_asks_too_often_is_told_how_long_to_wait() {
     chain_for(&hook, "bob").user_message(&mut Prompt::default()).await.unwrap();
 }
 
+#[tokio::test]
+async fn u26_what_a_person_spends_is_counted_at_the_end_of_each_turn() {
+    let hook = made("rate-limit", json!({"costUsd": 0.5, "perSeconds": 60}));
+    let mut chain = chain_for(&hook, "ada");
+    let mut answer = spoken("ok", vec![]);
+    for cost in [200_000, 400_000] {
+        chain.user_message(&mut Prompt::default()).await.unwrap();
+        // The answer tells the cost of the whole run so far.
+        answer.cost = Some(cost);
+        chain.agent_response(&mut answer).await.unwrap();
+    }
+    let mut next = chain_for(&hook, "ada");
+    next.user_message(&mut Prompt::default()).await.unwrap();
+    answer.cost = Some(100_000);
+    next.agent_response(&mut answer).await.unwrap();
+    let stopped = chain_for(&hook, "ada").user_message(&mut Prompt::default()).await.unwrap_err();
+    let text = stopped.error.to_string();
+    assert!(text.starts_with("Budget exceeded: 0.5 of 0.5 dollars in 60 seconds."), "{text}");
+    chain_for(&hook, "bob").user_message(&mut Prompt::default()).await.unwrap();
+}
+
 fn chain_for(hook: &Arc<dyn Hook>, who: &str) -> Chain {
     let client = EntityId::parse(&format!("ent_{who:0>26}")).ok().or_else(|| EntityId::parse(who).ok());
     let scene = Scene {
@@ -189,6 +211,7 @@ fn chain_for(hook: &Arc<dyn Hook>, who: &str) -> Chain {
         provider: "demo".to_owned(),
         message: "msg_1".to_owned(),
         step: 1,
+        trace: None,
     };
     Chain::new(vec![hook.clone()].into(), scene, State::new())
 }

@@ -7,6 +7,7 @@ pub mod execution;
 mod mcp;
 mod parse;
 mod plugin;
+mod prompt;
 mod rule;
 mod serving;
 
@@ -20,6 +21,7 @@ pub use mcp::{
 };
 pub use parse::{BadConfig, parse};
 pub use plugin::PluginUse;
+pub use prompt::{PromptArgument, ServedPrompt};
 pub use rule::PermissionRule;
 pub use serving::{AllTools, McpServing, ServedTools};
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use super::parse::BadConfig;
+use super::prompt::{self, ServedPrompt};
 use crate::limits;
 
 /// The agent as an MCP server, at `/mcp/{agent}`.
@@ -20,6 +21,13 @@ pub struct McpServing {
     /// Missing means none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ServedTools>,
+    /// Prompts that clients offer to their users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<Vec<ServedPrompt>>,
+    /// The documents that the caller may read (`/api/knowledge`), as
+    /// resources. Missing means no.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub knowledge: Option<bool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
@@ -41,6 +49,15 @@ impl McpServing {
         self.ask.unwrap_or(true)
     }
 
+    pub fn prompts(&self) -> &[ServedPrompt] {
+        self.prompts.as_deref().unwrap_or_default()
+    }
+
+    /// Are documents resources?
+    pub fn shows_knowledge(&self) -> bool {
+        self.knowledge.unwrap_or(false)
+    }
+
     /// May clients call the tool of this name, or of this key?
     pub fn serves(&self, name: &str, key: &str) -> bool {
         match &self.tools {
@@ -52,6 +69,7 @@ impl McpServing {
 }
 
 pub(super) fn check(serving: &McpServing) -> Result<(), BadConfig> {
+    prompt::check(serving.prompts())?;
     let Some(ServedTools::Named(names)) = &serving.tools else { return Ok(()) };
     if names.len() > limits::MCP_TOOLS {
         let why = format!("at most {} tools are allowed", limits::MCP_TOOLS);

@@ -19,6 +19,7 @@ event! {
         pub message: MessageId, // P
         pub parts: Vec<Part>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub show_reasoning: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub by: Guarded<String>, // S
@@ -38,6 +39,7 @@ event! {
         pub error: Guarded<String>, // T
         /// The hook found that it speaks for somebody outside.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub untrusted: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub by: Guarded<String>, // S

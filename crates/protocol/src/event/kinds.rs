@@ -21,6 +21,7 @@ use crate::risk::Risk;
 use crate::run::{FinishReason, MessagePolicy, PauseReason, RunEnd, Usage};
 use crate::time::Timestamp;
 use crate::tool::{Answerers, Place, Visibility};
+use crate::trace::TraceParent;
 use crate::wait::{AnswerRule, WaitKind};
 
 event! {
@@ -49,6 +50,7 @@ event! {
         pub depth: u32, // P
         /// Reasoning is public in this space.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub show_reasoning: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub limits: Guarded<RunLimits>, // S
@@ -74,10 +76,14 @@ event! {
         pub output: Guarded<OutputSection>, // S
         /// It begins with words from outside the gateway's trust.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub tainted: bool, // P
         /// Its first steps are those of another run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub replayed: Option<Replayed>, // P
+        /// Where the request stood in its caller's trace.
+        #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
+        pub trace: Guarded<TraceParent>, // S
     }
 }
 
@@ -119,6 +125,7 @@ event! {
         /// Text and sources P; reasoning by `show_reasoning`.
         pub parts: Vec<Part>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub show_reasoning: bool, // P
         #[serde(default)]
         pub calls: Vec<ReplyCall>,
@@ -134,6 +141,7 @@ event! {
         pub finish: FinishReason, // P
         /// Cut short by a cancel or an interrupt.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub partial: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub metadata: Guarded<Value>, // S
@@ -164,6 +172,7 @@ event! {
         pub state: Guarded<Value>, // S
         /// The call stays in flight on its node while the question is open.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub held: bool, // P
     }
 }
@@ -195,6 +204,7 @@ event! {
         pub edited: Guarded<Value>, // T
         /// It came with a request that is a turn of its own: steps count anew.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub recount: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub by: Guarded<Actor>, // S
@@ -224,6 +234,7 @@ event! {
         pub visibility: Visibility, // P
         /// A crash in the middle is mended by running it again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub idempotent: bool, // P
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub wait: Option<Parked>,
@@ -231,6 +242,7 @@ event! {
         pub expires: Option<Timestamp>, // P
         /// Its result will taint the run.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub untrusted: bool, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub args: Guarded<Value>, // T
@@ -277,8 +289,10 @@ event! {
         pub visibility: Visibility, // P
         pub outcome: OutcomeKind, // P
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub untrusted: bool, // P
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub recount: bool, // P
         /// The value of an `ok`; a preview if there is a blob.
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
@@ -392,6 +406,7 @@ event! {
         pub interrupt: bool, // P
         /// Somebody else than the one this run works for says it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(as = "Option<bool>", optional)]
         pub foreign: bool, // P
     }
 }

@@ -159,6 +159,9 @@ pub(crate) fn all() -> Vec<Event> {
     events
 }
 
+/// It holds no words: this one stands for a canary.
+pub(crate) const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
 fn created() -> Event {
     RunCreated {
         agent: AgentName::parse("helper").unwrap(),
@@ -200,6 +203,7 @@ fn created() -> Event {
         .into(),
         tainted: true,
         replayed: Some(Replayed { run: RunId::parse("run_before").unwrap(), step: 2 }),
+        trace: TraceParent::parse(TRACE).unwrap().into(),
     }
     .into()
 }

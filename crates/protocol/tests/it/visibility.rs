@@ -73,6 +73,7 @@ fn hidden_fields(kind: &str) -> &'static [&'static str] {
             "errand",
             "picks",
             "output",
+            "trace",
         ],
         "StepRestarted" => &["why"],
         "ModelReplied" => &["metadata", "model"],

@@ -114,6 +114,7 @@ impl Runtime {
             metadata: replay.metadata.clone().map_or(Guarded::Hidden, Guarded::Shown),
             tainted: first.tainted || space.tainted,
             replayed: Some(Replayed { run: old.id.clone(), step: replay.step }),
+            trace: Guarded::Hidden,
             ..first.clone()
         };
         if let Some(model) = &replay.model {

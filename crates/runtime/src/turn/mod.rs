@@ -25,7 +25,8 @@ use toolyard_protocol::agent::OutputSection;
 use toolyard_protocol::message::Speaker;
 use toolyard_protocol::picks::Picks;
 use toolyard_protocol::{
-    AgentName, ApiError, CallId, MessageId, Principal, RunId, SpaceId, ToolName, ToolOutcome, Viewer, WaitId,
+    AgentName, ApiError, CallId, MessageId, Principal, RunId, SpaceId, ToolName, ToolOutcome, TraceParent,
+    Viewer, WaitId,
 };
 use toolyard_store::{Tx, failpoint};
 
@@ -65,6 +66,8 @@ pub struct Turn {
     pub output: Option<OutputSection>,
     /// Of a run that this request starts.
     pub metadata: Option<Value>,
+    /// The caller's span that such a run works for.
+    pub trace: Option<TraceParent>,
 }
 
 /// What a history says of a call.

@@ -175,6 +175,7 @@ impl Runtime {
             output: turn.output.clone(),
             tools: job.tools.as_ref(),
             tainted,
+            trace: turn.trace.clone(),
         };
         let (run, _) = self.give_birth(tx, birth, desk).await?;
         let message = MessageId::of_turn(&run, 1);

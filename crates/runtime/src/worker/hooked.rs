@@ -9,6 +9,7 @@ use toolyard_models::{ChatTurn, Request};
 use toolyard_plugins::hooks::{
     Answer, AskedTool, Called, Chain, Cited, Ended, Left, Prompt, Ran, Said, SaidBy, Scene, State, Stopped,
 };
+use toolyard_plugins::shipped::passed_on;
 use toolyard_protocol::event::{PluginEmitted, PluginStateSaved, ReplyAmended, ResultAmended};
 use toolyard_protocol::manifest::HookName;
 use toolyard_protocol::message::{Part, text_of};
@@ -20,7 +21,7 @@ use super::draft::RawCall;
 use super::{Stop, Worker};
 
 /// Plugins of one run remember together: their state has one name.
-const TOGETHER: &str = "run";
+pub(crate) const TOGETHER: &str = "run";
 
 impl Worker {
     /// The plugins, with what they remember of this run.
@@ -42,6 +43,8 @@ impl Worker {
             provider: self.vendor(),
             message: self.run.message().to_string(),
             step: self.run.step(),
+            // A later turn has a request of its own.
+            trace: created.filter(|_| self.run.turns().len() <= 1).and_then(|c| c.trace.shown().cloned()),
         }
     }
 
@@ -128,6 +131,11 @@ impl Worker {
             _ => None,
         });
         let steps = self.run.turns().last().into_iter().flat_map(|turn| turn.steps.iter());
+        let tool_calls = steps.clone().flat_map(|step| step.reply.calls.iter()).map(|call| Called {
+            id: call.call.clone(),
+            name: call.tool.to_string(),
+            args: call.args.shown().cloned().unwrap_or_default(),
+        });
         let tool_results = steps.flat_map(|step| {
             step.reply.calls.iter().filter_map(|call| {
                 let outcome = &step.result_of(&call.call)?.outcome;
@@ -150,6 +158,7 @@ impl Worker {
             text: String::new(),
             sources: sources.collect(),
             provider_metadata: reply.metadata.clone().unwrap_or_default(),
+            tool_calls: tool_calls.collect(),
             tool_results: tool_results.collect(),
             usage,
             cost,
@@ -354,6 +363,7 @@ pub(super) async fn asked(chain: &mut Chain, request: &mut Request) -> Result<()
     };
     let before = prompt.clone();
     chain.user_message(&mut prompt).await?;
+    request.trace = passed_on(chain.state(), None);
     request.system = prompt.system_prompt;
     request.provider_tools = match prompt.provider_tools {
         Value::Object(tools) => tools,

@@ -35,6 +35,7 @@ use crate::parked::Parked;
 use crate::runtime::{Runtime, Start, Tail};
 use context::{Debt, Squeezed};
 use history::Past;
+pub(crate) use hooked::TOGETHER;
 pub(crate) use scribe::step_parts;
 pub(crate) use search::SEARCH;
 use speaking::{Heard, Speaking};

@@ -16,6 +16,7 @@ use toolyard_tools::{Asking, CallContext, Resumed, ToolFailure};
 
 use super::{Stop, Worker};
 use crate::blob::fit;
+use crate::traces::trace_of;
 
 /// Progress of one call is logged at most so often: each is a commit.
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -159,6 +160,7 @@ impl Worker {
             agent: created.agent.clone(),
             trigger: self.works_for(),
             call: call.clone(),
+            trace: trace_of(&self.run, call),
         })
     }
 

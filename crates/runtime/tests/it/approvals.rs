@@ -131,6 +131,7 @@ async fn a_run_started_for_somebody_obeys_their_grants_and_their_answers() {
     yard.rt.answer(yard.caller(), wait, answer).await.unwrap();
     yard.until(&run, RunStatus::Completed).await;
     let create = CreateRun {
+        trace: None,
         by: yard.secret(),
         space: yard.space.clone(),
         agent_entity: yard.bot.clone(),

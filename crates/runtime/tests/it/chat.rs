@@ -87,6 +87,7 @@ impl Chat {
 
     pub(crate) fn turn(&self, items: Vec<Item>) -> Turn {
         Turn {
+            trace: None,
             by: self.as_user(&self.yard.ada),
             agent: None,
             default_agent: AgentName::parse("bot").unwrap(),

@@ -1,6 +1,7 @@
 //! Plugins in runs: what they change is what the log holds and the model reads.
 
 use serde_json::{Value, json};
+use toolyard_models::scripted::{Reply, Upstream};
 use toolyard_protocol::ErrorCode;
 use toolyard_protocol::event::Event;
 use toolyard_protocol::message::text_of;
@@ -32,7 +33,7 @@ fn says(name: &str, text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn u20_u23_u28_an_agent_without_plugins_cites_and_tells_it() {
+async fn u20_u23_u28_spec_29_an_agent_without_plugins_cites_and_tells_it() {
     let yard = Yard::new(json!([])).await;
     let run = yard.say("cite https://example.org/a").await;
     yard.until(&run, RunStatus::Completed).await;
@@ -51,7 +52,7 @@ async fn u20_u23_u28_an_agent_without_plugins_cites_and_tells_it() {
 }
 
 #[tokio::test]
-async fn u13_u23_an_empty_list_of_plugins_changes_nothing() {
+async fn u13_u23_u24_an_empty_list_of_plugins_changes_nothing() {
     let yard = yard(json!([]), json!([])).await;
     let run = yard.say("cite https://example.org/a").await;
     yard.until(&run, RunStatus::Completed).await;
@@ -77,6 +78,52 @@ async fn u26_what_a_critical_plugin_rewrites_is_seen_by_nobody_before() {
     let told = format!("{:?}", &events[1..]);
     assert!(!told.contains("ada@"), "{told}");
     assert!(joined.deltas.try_recv().is_err(), "nothing was streamed");
+}
+
+/// Wherever the vendor cuts the answer, and though it comes byte by byte, no
+/// piece of an address is streamed or logged.
+#[tokio::test]
+async fn u26_an_answer_that_is_split_at_every_offset_leaks_nothing() {
+    const SAID: &str = "to quixley@example.org, +49 30 12345678";
+    let reply = |at: usize| {
+        let (left, right) = SAID.split_at(at);
+        Reply::stream().text(left).text(right).finish("stop").done()
+    };
+    let replies = (1..SAID.len()).map(reply).chain([reply(8).one_byte_writes()]);
+    let upstream = Upstream::serve(replies).await.unwrap();
+    let agent = config(json!([]), json!({"plugins": ["pii-filter"]}));
+    let yard = Yard::with_upstream(agent, &upstream).await;
+    let mut joined = yard.rt.store().feed().join_space(&yard.space);
+    for at in 1..=SAID.len() {
+        let run = yard.say("go").await;
+        yard.until(&run, RunStatus::Completed).await;
+        let told = format!("{:?}", yard.events(&run).await);
+        for secret in ["quix", "example.org", "+49", "12345678"] {
+            assert!(!told.contains(secret), "split at {at}: {told}");
+        }
+        assert!(told.contains("to [email], [phone]"), "split at {at}: {told}");
+    }
+    assert!(joined.deltas.try_recv().is_err(), "nothing was streamed");
+}
+
+/// A budget counts what the turns of a person used.
+#[tokio::test]
+async fn u26_a_person_whose_tokens_are_used_up_is_told_so() {
+    let reply = || Reply::stream().text("ok").finish("stop").usage(70, 30).done();
+    let upstream = Upstream::serve([reply(), reply(), reply()]).await.unwrap();
+    let plugins = json!([{"id": "rate-limit", "options": {"tokens": 150, "perSeconds": 600}}]);
+    let yard = Yard::with_upstream(config(json!([]), json!({"plugins": plugins})), &upstream).await;
+    for _ in 0..2 {
+        let run = yard.say("go").await;
+        yard.until(&run, RunStatus::Completed).await;
+    }
+    let third = yard.say("go").await;
+    yard.until(&third, RunStatus::Failed).await;
+    let events = yard.events(&third).await;
+    let Some(Event::RunFinished(end)) = events.last() else { panic!("an end") };
+    let why = end.detail.shown().unwrap();
+    assert!(why.starts_with("Budget exceeded: 200 of 150 tokens in 600 seconds."), "{why}");
+    assert_eq!(upstream.requests().len(), 2, "the model was not asked");
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ async fn d3_who_starts_a_run_waits_for_a_live_one_without_holding_the_space() {
         })
     });
     let create = CreateRun {
+        trace: None,
         by: yard.secret(),
         space: yard.space.clone(),
         agent_entity: yard.bot.clone(),

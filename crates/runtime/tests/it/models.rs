@@ -45,6 +45,7 @@ pub(crate) fn first_model(extra: Value) -> Value {
 
 async fn posted(yard: &Yard, text: &str, model: &str) -> Result<RunId, toolyard_protocol::ApiError> {
     let post = PostMessage {
+        trace: None,
         by: yard.secret(),
         space: yard.space.clone(),
         sender: Some(yard.ada.clone()),
@@ -367,6 +368,7 @@ async fn an_uploaded_picture_reaches_the_model() {
     });
     stored.await.map_err(|e: toolyard_store::StoreError| e).unwrap();
     let post = PostMessage {
+        trace: None,
         by: yard.secret(),
         space: yard.space.clone(),
         sender: Some(yard.ada.clone()),

@@ -47,6 +47,7 @@ async fn h10_categories_pick_groups_of_tools_for_one_message() {
     walk["category"] = json!("legs");
     let yard = Yard::new(json!([look, walk, static_tool("think")])).await;
     let post = PostMessage {
+        trace: None,
         by: yard.secret(),
         space: yard.space.clone(),
         sender: Some(yard.ada.clone()),

@@ -267,6 +267,7 @@ impl Yard {
 
     pub(crate) async fn post(&self, sender: &EntityId, text: &str) -> Posted {
         let post = PostMessage {
+            trace: None,
             by: self.secret(),
             space: self.space.clone(),
             sender: Some(sender.clone()),

@@ -101,6 +101,13 @@ impl Checker {
         let request = |method: &str, params: Value| {
             json!({ "jsonrpc": "2.0", "id": "check", "method": method, "params": params }).to_string()
         };
+        // Without a key nothing else can be seen.
+        if let Ok(whole) = self.ask(&peer.url, Some(request(unknown, json!({}))), version).await
+            && matches!(whole.status, 401 | 403)
+        {
+            let text = format!("the agent answers {}: give its key by --header 'name: value'", whole.status);
+            return self.note("key", false, text);
+        }
         self.refuses("malformed JSON", &peer, "{".to_owned(), version, -32700).await;
         self.refuses("unknown method", &peer, request(unknown, json!({})), version, -32601).await;
         self.refuses("missing parameters", &peer, request(get, json!({})), version, -32602).await;

@@ -42,10 +42,15 @@ pub(super) fn rows(json: bool, value: &Value, list: &str, columns: &[&str]) {
     }
 }
 
-fn cell(value: Option<&Value>) -> String {
+/// One value in words.
+pub(super) fn cell(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => "-".to_owned(),
         Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(list)) if list.is_empty() => "-".to_owned(),
+        Some(Value::Array(list)) if list.iter().all(Value::is_string) => {
+            list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
         Some(other) => other.to_string(),
     }
 }

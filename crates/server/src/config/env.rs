@@ -66,6 +66,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_LIMITS_HEADER_SECONDS", &["limits", "header_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_BODY_SECONDS", &["limits", "body_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_READER_SECONDS", &["limits", "reader_seconds"], Form::Number),
+    ("TOOLYARD_LIMITS_PEER_SECONDS", &["limits", "peer_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_SOCKET_PING_SECONDS", &["limits", "socket_ping_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_PUBLIC_TOOLS", &["limits", "public_tools"], Form::Number),
     ("TOOLYARD_LIMITS_SECRET_TOOLS", &["limits", "secret_tools"], Form::Number),
@@ -82,8 +83,13 @@ const NAMES: &[(&str, &[&str], Form)] = &[
 /// Variables of this program that are no keys of the file.
 const OTHERS: &[&str] = &["TOOLYARD_CONFIG", "TOOLYARD_URL", "TOOLYARD_MCP_PUBLIC_KEY", "TOOLYARD_MCP_TOKEN"];
 /// Variables of builds that are made to be broken, and of the tests around them.
-const BREAKING: &[&str] =
-    &["TOOLYARD_FAILPOINT", "TOOLYARD_CLOCK_SKEW", "TOOLYARD_SQLITE_PAGES", "TOOLYARD_TEST_POSTGRES_URL"];
+const BREAKING: &[&str] = &[
+    "TOOLYARD_FAILPOINT",
+    "TOOLYARD_FAILPOINT_DICE",
+    "TOOLYARD_CLOCK_SKEW",
+    "TOOLYARD_SQLITE_PAGES",
+    "TOOLYARD_TEST_POSTGRES_URL",
+];
 
 /// A variable whose text does not fit, or that nobody knows.
 #[derive(Debug, thiserror::Error)]

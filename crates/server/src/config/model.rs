@@ -28,6 +28,10 @@ pub(crate) struct ModelEntry {
     /// It can show its thinking.
     #[serde(default)]
     pub(crate) reasoning: bool,
+    /// Its vendor holds it to the form of an answer (`output.schema`). Without
+    /// this, what is known of the vendor and of the model's name decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) structured_output: Option<bool>,
     /// Media types of files that it reads, as `image/*`. An empty list means
     /// text alone; without one it gets all that its provider can carry.
     #[serde(default, skip_serializing_if = "Option::is_none")]

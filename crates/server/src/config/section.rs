@@ -325,6 +325,9 @@ pub(crate) struct Limits {
     pub(crate) body_seconds: u64,
     /// Seconds that the reader of a stream may read nothing before it is cut.
     pub(crate) reader_seconds: u64,
+    /// Seconds that sent bytes may stay unacknowledged before the connection is
+    /// dropped: so a peer that vanished without a word is noticed.
+    pub(crate) peer_seconds: u64,
     /// Seconds between two pings to a connected program. With each the key is
     /// looked at again; after two and a half times as long a silent one is cut.
     pub(crate) socket_ping_seconds: u64,
@@ -352,6 +355,7 @@ impl Default for Limits {
             header_seconds: 15,
             body_seconds: 10,
             reader_seconds: 20,
+            peer_seconds: 30,
             socket_ping_seconds: limits::SOCKET_PING_SECONDS,
             public_tools: limits::PUBLIC_TOOLS,
             secret_tools: limits::SECRET_TOOLS,

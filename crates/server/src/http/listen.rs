@@ -19,11 +19,12 @@ use tower::ServiceExt;
 use crate::config::Limits;
 use toolyard_runtime::Tasks;
 
-/// How long sent bytes may stay unacknowledged: a peer that vanished without
-/// a word is noticed after this.
-const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 /// Bytes read ahead of the handler.
 const READ_BUFFER: usize = 64 << 10;
+/// Bytes that the system keeps for a peer and has not sent yet. Without a bound
+/// it takes megabytes for a reader that does not read.
+#[cfg(target_os = "linux")]
+const UNSENT: u32 = 128 << 10;
 /// Rest after a failed accept, which is usually "no file descriptors left".
 const REST: Duration = Duration::from_millis(50);
 
@@ -47,6 +48,7 @@ pub(crate) async fn accept(
 ) {
     let seats = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
     let head = Duration::from_secs(limits.header_seconds);
+    let peer_patience = Duration::from_secs(limits.peer_seconds);
     loop {
         let Ok(seat) = seats.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
@@ -61,7 +63,7 @@ pub(crate) async fn accept(
                 continue;
             }
         };
-        tune(&socket);
+        tune(&socket, peer_patience);
         let (router, shutdown) = (router.clone(), shutdown.clone());
         tasks.spawn("connection", async move {
             serve(socket, peer, router, head, shutdown).await;
@@ -70,13 +72,18 @@ pub(crate) async fn accept(
     }
 }
 
-fn tune(socket: &TcpStream) {
+/// A peer that vanished without a word is noticed after `patience`.
+fn tune(socket: &TcpStream, patience: Duration) {
     let socket = socket2::SockRef::from(socket);
     // A socket that refuses an option still works.
     let _ = socket.set_tcp_nodelay(true);
     #[cfg(target_os = "linux")]
-    let _ = socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
-    let alive = socket2::TcpKeepalive::new().with_time(UNACKNOWLEDGED).with_interval(UNACKNOWLEDGED / 3);
+    {
+        let _ = socket.set_tcp_user_timeout(Some(patience));
+        let _ = socket.set_tcp_notsent_lowat(UNSENT);
+    }
+    let interval = (patience / 3).max(Duration::from_secs(1));
+    let alive = socket2::TcpKeepalive::new().with_time(patience).with_interval(interval);
     let _ = socket.set_tcp_keepalive(&alive);
 }
 

@@ -91,6 +91,7 @@ fn turn(
         picks: None,
         output: None,
         metadata: None,
+        trace: call.trace(),
     })
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toolyard_protocol::{ApiError, ErrorCode, Hash, Principal, TenantId, Viewer, limits};
+use toolyard_protocol::{ApiError, ErrorCode, Hash, Principal, TenantId, TraceParent, Viewer, limits};
 use toolyard_store::idempotency::{self, Known, Scope};
 use toolyard_store::runs::RunRow;
 use toolyard_store::spaces::Space;
@@ -57,6 +57,14 @@ impl Call {
     }
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.app.store
+    }
+
+    /// Where the request stands in its caller's trace.
+    pub(crate) fn trace(&self) -> Option<TraceParent> {
+        let mut told = self.headers.get_all("traceparent").iter();
+        let (first, second) = (told.next()?, told.next());
+        // Two of them are out of form, like a bad one.
+        second.is_none().then(|| TraceParent::parse(first.to_str().ok()?)).flatten()
     }
 
     /// A path parameter as an id. What is no id is not found.

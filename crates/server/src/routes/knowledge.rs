@@ -205,7 +205,7 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
 }
 
 /// A user reads what is in a space of theirs.
-async fn readable(
+pub(super) async fn readable(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
     principal: &Principal,

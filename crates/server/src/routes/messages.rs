@@ -177,6 +177,7 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
         model: super::models::named(&call, new.model)?,
         categories: categories(new.selected_tool_categories)?,
         client_tools: brought,
+        trace: call.trace(),
     };
     let warnings = post.client_tools.warnings().to_vec();
     let seen = viewer.clone();

@@ -38,6 +38,10 @@ pub(super) struct ModelView {
     context_tokens: Option<u32>,
     supports_tool_calling: bool,
     supports_reasoning: bool,
+    /// What the operator says of the form of answers. Missing: the vendor and
+    /// the model's name decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    supports_structured_output: Option<bool>,
     /// Media types of files that it reads; empty means text alone. Missing:
     /// nobody said.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,6 +105,7 @@ fn view(record: &ModelRecord, available: bool, secret: bool) -> ModelView {
         context_tokens: record.context_tokens,
         supports_tool_calling: record.tools,
         supports_reasoning: record.reasoning,
+        supports_structured_output: record.structured_output,
         files: record.files,
         temperature: record.temperature,
         available,

@@ -21,26 +21,18 @@ use super::{answer, entries};
 use crate::http::Refusal;
 use crate::sse;
 
-/// Answers in OpenAI's form, refusals too.
-fn in_form(answered: Result<Response, Refusal>) -> Result<Response, Refusal> {
-    let refusal = match answered {
-        Ok(response) => return Ok(response),
-        Err(refusal) => refusal,
-    };
+/// A refusal in OpenAI's form.
+pub(super) fn refused(refusal: Refusal) -> Response {
     let body = openai::error_body(&refusal.error).to_string();
     // Status and headers are the native ones.
     let (parts, _) = refusal.into_response().into_parts();
     let mut response = Response::from_parts(parts, body.into());
     response.headers_mut().remove(axum::http::header::CONTENT_LENGTH);
-    Ok(response)
+    response
 }
 
 /// `POST /v1/chat/completions`
 pub(super) async fn completions(call: Call) -> Result<Response, Refusal> {
-    in_form(complete(call).await)
-}
-
-async fn complete(call: Call) -> Result<Response, Refusal> {
     let request = chat::parse(call.json()?)?;
     let known = entries::calls(&request.entries);
     let thread = match request.thread.clone() {
@@ -71,10 +63,6 @@ async fn complete(call: Call) -> Result<Response, Refusal> {
 
 /// `POST /v1/responses`
 pub(super) async fn respond(call: Call) -> Result<Response, Refusal> {
-    in_form(response(call).await)
-}
-
-async fn response(call: Call) -> Result<Response, Refusal> {
     let request = responses::parse(call.json()?)?;
     let known: HashSet<String> = entries::calls(&request.entries).into_iter().collect();
     let (thread, ends) = match (&request.previous, &request.thread) {
@@ -150,6 +138,7 @@ async fn take(call: &Call, asked: Asked<'_>) -> Result<Turned, Refusal> {
         picks: None,
         output: output(call, asked.format)?,
         metadata: None,
+        trace: call.trace(),
     };
     Ok(call.app.runtime.turn(turn).await?)
 }
@@ -237,19 +226,14 @@ async fn answer_with(
 
 /// `GET /v1/models`
 pub(super) async fn models(call: Call) -> Result<Response, Refusal> {
-    in_form(async { answer::json(200, &openai::model_list(&listed(&call).await?)) }.await)
+    answer::json(200, &openai::model_list(&listed(&call).await?))
 }
 
 /// `GET /v1/models/{model}`
 pub(super) async fn model(call: Call) -> Result<Response, Refusal> {
     let name = call.params.get("model").cloned().unwrap_or_default();
-    in_form(
-        async {
-            let found = listed(&call).await?.into_iter().find(|entry| entry.name.as_str() == name);
-            answer::json(200, &openai::model_view(&found.ok_or_else(|| Refusal::not_found("Model"))?))
-        }
-        .await,
-    )
+    let found = listed(&call).await?.into_iter().find(|entry| entry.name.as_str() == name);
+    answer::json(200, &openai::model_view(&found.ok_or_else(|| Refusal::not_found("Model"))?))
 }
 
 async fn listed(call: &Call) -> Result<Vec<ModelEntry>, Refusal> {

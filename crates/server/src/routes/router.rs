@@ -14,6 +14,7 @@ use toolyard_protocol::ErrorCode;
 use tracing::Instrument;
 
 use super::dispatch::dispatch;
+use super::openai;
 use super::route::Route;
 use super::table::table;
 use crate::app::App;
@@ -73,7 +74,12 @@ async fn answer(route: Arc<Route>, name: &'static str, app: Arc<App>, request: R
         Ok(Err(refused)) => {
             // The message may repeat what was sent: it is not logged.
             tracing::debug!(code = refused.error.code.as_str(), "refused");
-            if plain { refused.into_plain() } else { refused.into_response() }
+            match plain {
+                true => refused.into_plain(),
+                // Also what the edge refuses, such as a wrong key.
+                false if path.starts_with("/v1/") => openai::refused(refused),
+                false => refused.into_response(),
+            }
         }
         Err(_) => {
             tracing::error!("a request panicked");

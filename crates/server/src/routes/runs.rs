@@ -94,6 +94,7 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
         triggered_by: new.triggered_by_id,
         metadata: answer::metadata(new.metadata)?,
         model: super::models::named(&call, new.model)?,
+        trace: call.trace(),
     };
     let once = call.scope()?.map(|scope| Once { scope, respond: Box::new(|made| (201, created_body(made))) });
     match call.app.runtime.create_run(create, once).await? {

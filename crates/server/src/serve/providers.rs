@@ -170,6 +170,7 @@ fn record(id: &str, entry: &ModelEntry) -> ModelRecord {
         context_tokens: entry.context_tokens,
         tools: entry.tools,
         reasoning: entry.reasoning,
+        structured_output: entry.structured_output,
         files: entry.files.clone(),
         temperature: entry.temperature,
         price: entry.price.map(|price| Price {

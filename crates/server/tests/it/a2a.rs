@@ -75,16 +75,23 @@ fn tool() -> Value {
 
 const CALL: &str = "call search_users {\"query\":\"ann\"}";
 
-/// Rows L18, L19, L20, L21 and L22, as the document writes them.
+/// Rows L18, L19, L20, L21 and L22, as the document writes them; SPEC part 2
+/// rows 35 and 36: the documented paths keep the stream over the pause.
 #[tokio::test]
-async fn l18_the_documents_own_client_runs_its_tool_over_one_stream() {
+async fn l18_l19_l20_l21_l22_row35_row36_the_documents_own_client_runs_its_tool_over_one_stream() {
     let gateway = start(&[]).await;
-    let wrapped = json!({ "type": "function", "function": tool() });
+    // Its examples write tools in two forms.
+    for tool in [json!({ "type": "function", "function": tool() }), tool()] {
+        literal(&gateway, tool).await;
+    }
+}
+
+async fn literal(gateway: &Gateway, tool: Value) {
     let message =
         json!({ "role": "user", "parts": [{ "kind": "text", "text": CALL }], "contextId": "ctx-1" });
     let request = gateway
         .secret(Method::POST, "/a2a/message/stream")
-        .json(&old("message/stream", json!({ "message": message, "tools": [wrapped] })));
+        .json(&old("message/stream", json!({ "message": message, "tools": [tool] })));
     let mut events = stream(request).await;
     let (pause, _) = until(&mut events, |v| v["result"]["status"]["state"] == "input-required").await;
     let result = &pause["result"];
@@ -102,7 +109,10 @@ async fn l18_the_documents_own_client_runs_its_tool_over_one_stream() {
             .json(&old("tasks/resume", json!({ "taskId": result["taskId"], "toolResults": [given] })))
     };
     // What does not fit changes nothing.
-    assert_eq!(code(resume("other_tool", json!(1))).await, -32602);
+    let (_, refused) = ask(resume("other_tool", json!(1))).await;
+    assert_eq!(refused["error"]["code"], -32602);
+    let text = refused["error"]["message"].as_str().unwrap();
+    assert!(text.starts_with("toolResults: the call call_") && text.contains("search_users"), "{text}");
     let task = fine(resume("search_users", json!({ "users": ["ann"] }))).await;
     assert_eq!(task["result"]["kind"], "task");
     let (end, _) = until(&mut events, |v| v["result"]["final"] == true).await;
@@ -114,6 +124,40 @@ async fn l18_the_documents_own_client_runs_its_tool_over_one_stream() {
     let task = fine(gateway.secret(Method::POST, "/a2a").json(&task)).await;
     let text = task["result"]["artifacts"].to_string();
     assert!(text.contains("Tool search_users answered"), "{text}");
+}
+
+/// SPEC part 2 rows 35 and 36: on the plain address a pause ends the stream, the
+/// task is followed again from there, results come as data parts, and the card
+/// names the extension with its own method.
+#[tokio::test]
+async fn row35_row36_on_the_plain_address_a_pause_ends_the_stream() {
+    let gateway = start(&[]).await;
+    let card = gateway.get("/a2a/assistant/.well-known/agent-card.json").await;
+    let extensions = card["capabilities"]["extensions"].as_array().unwrap();
+    let own = extensions.iter().find(|extension| extension["uri"] == CLIENT_TOOLS).unwrap();
+    assert_eq!(own["params"]["methods"], json!(["tasks/resume"]), "{own}");
+    let mut message = json!({ "kind": "message", "messageId": "m", "role": "user",
+        "parts": [{ "kind": "text", "text": CALL }] });
+    message["metadata"] = json!({ CLIENT_TOOLS: { "tools": [tool()] } });
+    let send = old("message/stream", json!({ "message": message }));
+    let mut events = stream(gateway.secret(Method::POST, "/a2a/assistant").json(&send)).await;
+    let (pause, _) = until(&mut events, |v| v["result"]["status"]["state"] == "input-required").await;
+    assert_eq!(pause["result"]["final"], true, "{pause}");
+    assert!(events.next().await.is_none());
+
+    let id = pause["result"]["taskId"].clone();
+    let follow = old("tasks/resubscribe", json!({ "id": id }));
+    let mut again = stream(gateway.secret(Method::POST, "/a2a/assistant").json(&follow)).await;
+    until(&mut again, |v| v["result"]["status"]["state"] == "input-required").await;
+    let call = &pause["result"]["status"]["message"]["parts"][1]["data"]["toolCallId"];
+    let data = json!({ "type": "tool-result", "toolCallId": call, "success": true, "result": "yes" });
+    let answer = json!({ "kind": "message", "messageId": "m2", "role": "user", "taskId": id,
+        "parts": [{ "kind": "data", "data": data }] });
+    let answer = old("message/send", json!({ "message": answer }));
+    let done = fine(gateway.secret(Method::POST, "/a2a/assistant").json(&answer)).await;
+    assert_eq!(done["result"]["status"]["state"], "completed", "{done}");
+    let (end, _) = until(&mut again, |v| v["result"]["final"] == true).await;
+    assert_eq!(end["result"]["status"]["state"], "completed");
 }
 
 /// The extension on 1.0, over a kill of the gateway.
@@ -372,20 +416,25 @@ async fn a_remote_agent_is_a_tool_and_its_questions_are_waits() {
 #[tokio::test]
 async fn a2a_check_judges_an_agent() {
     let gateway = start(&[]).await;
-    let check = |url: String| {
+    let check = |url: String, key: &str| {
         let mut command = crate::gateway::toolyard(gateway.folder.path());
         command.args(["a2a", "check", &url, "--json", "--say", "say hello"]);
-        command.args(["--header", &format!("x-secret-key: {}", crate::gateway::SECRET)]);
+        command.args(["--header", &format!("x-secret-key: {key}")]);
         command.output().unwrap()
     };
-    let good = check(format!("{}/a2a/assistant", gateway.url));
+    let good = check(format!("{}/a2a/assistant", gateway.url), crate::gateway::SECRET);
     let said: Value = serde_json::from_slice(&good.stdout).unwrap();
     assert!(good.status.success(), "{said:#}");
     let checks = said["checks"].as_array().unwrap();
     assert_eq!(checks.len(), 9, "{said:#}");
     assert_eq!(checks[8]["says"], "Completed: hello");
-    let bad = check(format!("{}/a2a/nobody", gateway.url));
+    let bad = check(format!("{}/a2a/nobody", gateway.url), crate::gateway::SECRET);
     assert!(!bad.status.success());
+    // A missing key is said as that, not as five other faults.
+    let shut = check(format!("{}/a2a/assistant", gateway.url), "sk_wrong");
+    let said: Value = serde_json::from_slice(&shut.stdout).unwrap();
+    assert_eq!((shut.status.code(), said["checks"].as_array().unwrap().len()), (Some(1), 4), "{said:#}");
+    assert!(said["checks"][3]["says"].as_str().unwrap().starts_with("the agent answers 401: give its key"));
 }
 
 /// HTTP+JSON as 0.3 has it: `/v1` before the paths, its words in the bodies.

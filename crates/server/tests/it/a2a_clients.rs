@@ -1,11 +1,12 @@
 //! The official clients of A2A, unchanged, against the real binary. They are
-//! installed by `scripts/setup-a2a-clients`; without them these tests say so.
+//! installed by `scripts/setup-a2a-clients`; without them these tests fail.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
 
+use crate::foreign::is_there;
 use crate::gateway::{Folder, Gateway, SECRET};
 use crate::yard::agent;
 
@@ -17,11 +18,7 @@ fn root() -> PathBuf {
 fn place() -> Option<PathBuf> {
     let place = std::env::var_os("TOOLYARD_A2A_CLIENTS")
         .map_or_else(|| root().join("target/a2a-clients"), PathBuf::from);
-    if place.join("done").exists() {
-        return Some(place);
-    }
-    eprintln!("the A2A clients are not installed (scripts/setup-a2a-clients): nothing is proved here");
-    None
+    is_there(&place.join("done"), "scripts/setup-a2a-clients").then_some(place)
 }
 
 async fn judge(program: &str, script: &str, base: &str) {

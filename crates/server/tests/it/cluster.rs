@@ -58,7 +58,7 @@ async fn hears(node: &Gateway, state: &str) {
 
 /// What a reader of one run has, over as many connections as it takes.
 #[derive(Default)]
-struct Follower {
+pub(crate) struct Follower {
     /// The durable events: id and name.
     durable: Vec<(u64, String)>,
     /// The text of the step at hand, as it was streamed.
@@ -105,9 +105,12 @@ impl Follower {
     fn is_over(&self) -> bool {
         self.durable.iter().any(|(_, name)| matches!(name.as_str(), "run.completed" | "run.failed"))
     }
+    pub(crate) fn ids(&self) -> Vec<u64> {
+        self.durable.iter().map(|(id, _)| *id).collect()
+    }
     /// Every event came once and in its place.
-    fn check(&self) {
-        let ids: Vec<u64> = self.durable.iter().map(|(id, _)| *id).collect();
+    pub(crate) fn check(&self) {
+        let ids = self.ids();
         assert!(ids.windows(2).all(|two| two[0] < two[1]), "{:?}", self.durable);
         assert_eq!(self.count("run.completed"), 1, "{:?}", self.durable);
         assert_eq!(self.count("run.failed"), 0, "{:?}", self.durable);
@@ -123,7 +126,7 @@ impl Follower {
     }
 
     /// Follows on one node to the end.
-    async fn follow(mut self, node: &Gateway, run: &str) -> Self {
+    pub(crate) async fn follow(mut self, node: &Gateway, run: &str) -> Self {
         let mut stream = self.connect(node, run).await.unwrap();
         while let Some(event) = stream.next().await {
             self.take(&event);
@@ -261,6 +264,100 @@ async fn d13_redis_is_killed_in_the_middle_of_a_stream_and_nothing_is_lost() {
     assert!(done.most > 0, "pieces come again before their commit");
 }
 
+/// A way to Redis that can be cut for those who go by it.
+struct Bridge {
+    address: String,
+    is_open: tokio::sync::watch::Sender<bool>,
+    _task: tokio::task::JoinSet<()>,
+}
+
+impl Bridge {
+    async fn to(redis: &RedisServer) -> Self {
+        let far = redis.url().trim_start_matches("redis://").to_owned();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (is_open, seen) = tokio::sync::watch::channel(true);
+        let mut task = tokio::task::JoinSet::new();
+        task.spawn(async move {
+            let mut lines = tokio::task::JoinSet::new();
+            loop {
+                let (mut near, _) = listener.accept().await.unwrap();
+                let (far, mut seen) = (far.clone(), seen.clone());
+                lines.spawn(async move {
+                    if !*seen.borrow() {
+                        return;
+                    }
+                    let Ok(mut far) = tokio::net::TcpStream::connect(far).await else { return };
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+                        _ = seen.wait_for(|open| !open) => {}
+                    }
+                });
+            }
+        });
+        Self { address, is_open, _task: task }
+    }
+}
+
+#[tokio::test]
+async fn d13_one_node_is_cut_off_from_redis_and_nobody_misses_anything() {
+    let cluster = Cluster::new();
+    let bridge = Bridge::to(&cluster.redis).await;
+    let yard = Yard::on(cluster.node(Folder::new()).await).await;
+    let b = cluster.node(Folder::new()).await;
+    let mut env = cluster.env();
+    env.retain(|(name, _)| name != "TOOLYARD_REDIS_URL");
+    env.push(("TOOLYARD_REDIS_URL".to_owned(), format!("redis://{}", bridge.address)));
+    let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let c = Gateway::start_with(Folder::new(), &env).await;
+    for node in [&yard.gateway, &b, &c] {
+        hears(node, "up").await;
+    }
+    // It is cut off in the middle of a step that it hears word by word.
+    let run = yard.say("slow 60").await;
+    let mut on_c = Follower::default();
+    let mut stream = on_c.connect(&c, &run).await.unwrap();
+    while on_c.most == 0 {
+        on_c.take(&stream.next().await.unwrap());
+    }
+    bridge.is_open.send(false).unwrap();
+    hears(&c, "down").await;
+    while let Some(event) = stream.next().await {
+        on_c.take(&event);
+    }
+    on_c.check();
+    let on_b = Follower::default().follow(&b, &run).await;
+    assert_eq!((&on_c.durable, &on_c.replies), (&on_b.durable, &on_b.replies));
+    for node in [&yard.gateway, &b] {
+        assert_eq!(fine(node.bare(Method::GET, "/ready")).await["redis"], "up", "only one is cut off");
+    }
+    // Between the others words still come as they are said.
+    let run = yard.say("slow 20").await;
+    let (on_b, on_c) =
+        tokio::join!(Follower::default().follow(&b, &run), Follower::default().follow(&c, &run));
+    assert!(on_b.most > 0, "{:?}", on_b.durable);
+    assert_eq!((&on_c.durable, &on_c.replies), (&on_b.durable, &on_b.replies));
+    // A run on the lonely node is heard by the others, and a client there gets its calls.
+    let mut robot = Program::backend(&c, "cli_robot", &["getUserApproval"]).await;
+    let said = json!({"content": "call getUserApproval {\"q\":\"go?\"}", "entityId": yard.ann});
+    let posted = c.post(&format!("/api/smart-spaces/{}/messages", yard.space), said).await;
+    let run = posted["runs"][0]["runId"].as_str().unwrap();
+    let (on_b, on_c, ()) =
+        tokio::join!(Follower::default().follow(&b, run), Follower::default().follow(&c, run), async {
+            let call = robot.call().await;
+            assert_eq!(call["runId"], json!(run));
+            robot.answer(&call, json!("yes")).await;
+        });
+    assert_eq!(on_b.count("tool-output-available"), 1, "{:?}", on_b.durable);
+    assert_eq!(on_c.durable, on_b.durable);
+    // The way is open again: words come there too.
+    bridge.is_open.send(true).unwrap();
+    hears(&c, "up").await;
+    let run = yard.say("slow 40").await;
+    let on_c = Follower::default().follow(&c, &run).await;
+    assert!(on_c.most > 0, "pieces come again before their commit");
+}
+
 /// Whether `doctor` finds Redis, and what it says of it.
 fn doctor(cluster: &Cluster, node: &Gateway) -> (bool, String) {
     let mut command = toolyard(node.folder.path());
@@ -273,12 +370,11 @@ fn doctor(cluster: &Cluster, node: &Gateway) -> (bool, String) {
 
 /// Follows over the nodes that there are, one connection after the other, and
 /// goes on where it was.
-async fn follow_anywhere(urls: Vec<String>, run: String) -> Follower {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+pub(crate) async fn follow_anywhere(client: &reqwest::Client, urls: Vec<String>, run: String) -> Follower {
     let mut follower = Follower::default();
     let began = std::time::Instant::now();
     for n in (0..urls.len()).cycle() {
-        assert!(began.elapsed() < 2 * PATIENCE, "{:?}", follower.durable);
+        assert!(began.elapsed() < 4 * PATIENCE, "{:?}", follower.durable);
         let mut request = client
             .get(format!("{}/api/runs/{run}/stream", urls[n]))
             .header("x-secret-key", crate::gateway::SECRET);
@@ -321,10 +417,11 @@ async fn d17_nodes_are_restarted_one_after_the_other_and_nobody_misses_anything(
         }
     }
     let mut followers = Vec::new();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
     for (n, run) in runs.keys().enumerate() {
-        let mut urls = urls.clone();
+        let (client, run, mut urls) = (client.clone(), run.clone(), urls.clone());
         urls.rotate_left(n % 3);
-        followers.push(tokio::spawn(follow_anywhere(urls, run.clone())));
+        followers.push(tokio::spawn(async move { follow_anywhere(&client, urls, run).await }));
     }
     let mut nodes = Vec::new();
     for node in [yard.gateway, b, c] {
@@ -351,7 +448,7 @@ async fn d17_nodes_are_restarted_one_after_the_other_and_nobody_misses_anything(
         let list = nodes[0].get(&format!("/api/runs/{run}/events?limit=200")).await;
         let seqs: Vec<u64> =
             list["events"].as_array().unwrap().iter().map(|event| event["seq"].as_u64().unwrap()).collect();
-        let had: Vec<u64> = follower.durable.iter().map(|(id, _)| *id).collect();
+        let had = follower.ids();
         // Some events are not for readers; what they get is in the log, and all of it ends alike.
         assert!(had.iter().all(|id| seqs.contains(id)) && had.last() == seqs.last(), "{had:?} {seqs:?}");
         let again = Follower::default().follow(&nodes[1], run).await;

@@ -1,8 +1,8 @@
 //! The real clients of other people's protocols, unchanged, against the binary:
 //! AG-UI of both generations, CopilotKit's core, OpenAI's packages.
 //!
-//! `scripts/setup-clients` installs them. Without them these tests say so and
-//! pass; what a request is refused for is tested in any case.
+//! `scripts/setup-clients` installs them. Without them these tests fail, unless
+//! `TOOLYARD_CLIENTS` is `none`; what a request is refused for is tested in any case.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,11 +39,21 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Whether the clients of others are installed. A test that needs them and does
+/// not find them is no proof: only who says `TOOLYARD_CLIENTS=none` goes without.
+pub(crate) fn is_there(sign: &Path, script: &str) -> bool {
+    if std::env::var("TOOLYARD_CLIENTS").is_ok_and(|word| word == "none") {
+        eprintln!("TOOLYARD_CLIENTS is none; nothing was tested");
+        return false;
+    }
+    assert!(sign.exists(), "the clients of others are not installed: run {script}");
+    true
+}
+
 /// Runs a program of `tests/<folder>` beside its packages.
 fn tell(gateway: &Gateway, folder: &str, script: &str, args: &[&str]) {
     let place = root().join("target/clients").join(folder);
-    if !place.join("done").exists() {
-        eprintln!("{folder}: the packages are not installed (scripts/setup-clients); nothing was tested");
+    if !is_there(&place.join("done"), "scripts/setup-clients") {
         return;
     }
     // Node looks for packages beside the script.
@@ -182,6 +192,14 @@ async fn bad_input_is_refused_in_each_dialects_form_and_changes_nothing() {
     assert_eq!((status, &error["type"]), (StatusCode::BAD_REQUEST, &json!("invalid_request_error")));
     let (status, error) = refused("/v1/responses", json!({ "model": "story" })).await;
     assert_eq!((status, &error["code"]), (StatusCode::BAD_REQUEST, &json!("missing_field")));
+    // What the edge refuses has the form too.
+    let stranger =
+        gateway.bare(Method::POST, "/v1/chat/completions").bearer_auth("sk_wrong").json(&json!({}));
+    let response = stranger.send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+    let error = response.json::<Value>().await.unwrap()["error"].clone();
+    assert_eq!((&error["code"], &error["param"]), (&json!("unauthorized"), &Value::Null));
+    assert!(error["type"].is_string(), "{error}");
     assert_eq!(gateway.get("/api/runs").await["runs"], json!([]));
 }
 

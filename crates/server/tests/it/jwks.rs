@@ -5,24 +5,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Folder, Gateway, JWT_SECRET, PUBLIC, ask, b64, message, now, signed};
 use crate::issuer::{Issuer, Pair};
-
-const INVALID: &str = "Invalid or expired JWT";
-
-fn claims() -> Value {
-    json!({"sub": "ann", "exp": now() + 600, "iss": "issuer", "aud": "toolyard"})
-}
-
-fn with(name: &str, value: Value) -> Value {
-    let mut claims = claims();
-    claims[name] = value;
-    claims
-}
-
-fn without(name: &str) -> Value {
-    let mut claims = claims();
-    claims.as_object_mut().unwrap().remove(name);
-    claims
-}
+use crate::tokens::{INVALID, claims, with, without};
 
 async fn gateway(issuer: &Issuer) -> Gateway {
     let env = [

@@ -14,6 +14,7 @@ mod citations;
 mod cli;
 mod cluster;
 mod compute;
+mod crowd;
 #[path = "../kill/database.rs"]
 #[allow(dead_code, reason = "shared with the kill tests, which use all of it")]
 mod database;
@@ -44,6 +45,7 @@ mod logins;
 mod matrix;
 mod mcp;
 mod mcp_agent;
+mod mcp_library;
 mod mcp_news;
 mod models;
 mod nodes;
@@ -55,13 +57,16 @@ mod plugin_fetch;
 mod plugin_hooks;
 mod plugins;
 mod poison;
+mod power;
 mod progress;
+mod readings;
 mod readme;
 #[path = "../../../store/tests/it/redis_server.rs"]
 #[allow(dead_code, reason = "shared with the store's tests, which use all of it")]
 mod redis_server;
 mod replay;
 mod rest;
+mod room;
 mod rows;
 mod runs;
 mod samples;
@@ -71,6 +76,8 @@ mod socket;
 mod streams;
 mod tokens;
 mod tool_list;
+mod traces;
+mod upgrade;
 mod vendor_words;
 mod web;
 mod webhooks;

@@ -1,15 +1,15 @@
 //! One run, several doors: what starts in one dialect is watched, answered and
 //! approved in every other that has a word for it.
 //!
-//! The table is start × watch × answer and start × watch × approve over five
-//! doors. Each run is started by one door, watched through all of them while it
+//! The table is start × watch × answer, start × watch × approve and start ×
+//! cancel over five doors. Each run is started by one door, watched through all of them while it
 //! waits, and ended by one. What a door has no word for is named in
 //! [`impossible`] with its reason, and nowhere else.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, PATIENCE, fine};
+use crate::gateway::{Gateway, PATIENCE, ask, fine};
 use crate::yard::{Stream, eventually, join, new_space, new_user};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,7 @@ enum Deed {
     Watch,
     Answer,
     Approve,
+    Cancel,
 }
 
 /// What a door has no word for, and why.
@@ -37,6 +38,9 @@ fn impossible(door: Door, deed: Deed) -> Option<&'static str> {
         (Door::OpenAi, Deed::Watch) => Some(
             "a completion answers its own request: OpenAI's API has no word for looking at a run of others",
         ),
+        (Door::OpenAi, Deed::Cancel) => {
+            Some("OpenAI's API cancels responses that run in its background, and has no others")
+        }
         (Door::Native | Door::AiSdk | Door::AgUi | Door::A2a | Door::OpenAi, _) => None,
     }
 }
@@ -249,6 +253,20 @@ impl World {
         Some(self.text(request).await)
     }
 
+    /// Stops the run.
+    async fn cancel(&self, door: Door, paused: &Paused) {
+        let Paused { run, space, .. } = paused;
+        let request = match door {
+            Door::Native => self.post(&format!("/api/runs/{run}/cancel"), &json!({})),
+            Door::AiSdk => self.post(&format!("/api/chat/{space}/stop"), &json!({})),
+            Door::AgUi => self.post(&format!("/copilotkit/agent/story/stop/{space}"), &json!({})),
+            Door::A2a => self.a2a("CancelTask", json!({ "id": run })),
+            Door::OpenAi => unreachable!("named in the table"),
+        };
+        let told = fine(request).await;
+        assert!(told.get("error").is_none(), "{door:?}: {told}");
+    }
+
     /// The run has ended, and its last words.
     async fn last_words(&self, paused: &Paused) -> String {
         eventually("the run ends", || async {
@@ -313,4 +331,29 @@ async fn row5_every_door_answers_what_every_other_started() {
 #[tokio::test]
 async fn row5_every_door_approves_what_every_other_started() {
     assert_eq!(every_cell(Deed::Approve).await, 5 * 4 * 5);
+}
+
+/// A run ends over every door that has a word for it, whoever started it; what
+/// it waited for is closed, and a result that comes later changes nothing.
+#[tokio::test]
+async fn row5_every_door_cancels_what_every_other_started() {
+    let world = World::new().await;
+    let mut n = 100;
+    for start in DOORS {
+        for end in DOORS.into_iter().filter(|door| impossible(*door, Deed::Cancel).is_none()) {
+            n += 1;
+            let paused = world.start(start, "call here {}", n).await;
+            world.cancel(end, &paused).await;
+            let run = format!("/api/runs/{}", paused.run);
+            eventually(&format!("{start:?} × {end:?}"), || async {
+                world.gateway.get(&run).await["run"]["status"] == "canceled"
+            })
+            .await;
+            assert_eq!(world.gateway.get("/api/waits").await["waits"], json!([]), "{start:?} × {end:?}");
+            let late = json!({ "callId": paused.call, "result": "late" });
+            let (status, body) = ask(world.post(&format!("{run}/tool-results"), &late)).await;
+            assert_eq!(status, 409, "{start:?} × {end:?}: {body}");
+        }
+    }
+    assert_eq!(n, 120, "five doors start, four cancel");
 }

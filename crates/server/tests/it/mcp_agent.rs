@@ -1,8 +1,8 @@
 //! An agent as an MCP server: the official clients of both eras, unchanged, over
 //! HTTP and over standard input and output; and what no client lets one try.
 //!
-//! `scripts/setup-clients` installs the clients. Without them their tests say so
-//! and pass.
+//! `scripts/setup-clients` installs the clients. Without them their tests fail,
+//! unless `TOOLYARD_CLIENTS` is `none`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,6 +11,7 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 
+use crate::foreign::is_there;
 use crate::gateway::{Folder, Gateway, PATIENCE, SECRET, ask, fine, toolyard};
 use crate::yard::eventually;
 
@@ -52,8 +53,7 @@ fn root() -> PathBuf {
 /// Runs the stories of the official client for Node.
 async fn tell(era: &'static str, wire: &'static str) {
     let place = root().join("target/clients/mcp-clients");
-    if !place.join("done").exists() {
-        eprintln!("the MCP clients are not installed (scripts/setup-clients): nothing is proved here");
+    if !is_there(&place.join("done"), "scripts/setup-clients") {
         return;
     }
     let gateway = gateway().await;
@@ -94,10 +94,7 @@ async fn the_client_of_2026_07_28_tells_its_stories_over_stdio() {
 #[tokio::test]
 async fn the_client_for_python_tells_its_story() {
     let python = root().join("target/mcp-servers/python/bin/python");
-    if !python.exists() {
-        eprintln!(
-            "the Python packages are not installed (scripts/setup-mcp-servers): nothing is proved here"
-        );
+    if !is_there(&python, "scripts/setup-mcp-servers") {
         return;
     }
     let gateway = gateway().await;
@@ -122,17 +119,22 @@ impl<'g> Modern<'g> {
     }
 
     pub(crate) fn request(&self, method: &str, mut params: Value) -> RequestBuilder {
+        let own = params["_meta"].take();
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
             "io.modelcontextprotocol/clientCapabilities": self.capabilities,
         });
+        for (name, value) in own.as_object().into_iter().flatten() {
+            params["_meta"][name] = value.clone();
+        }
         let path = "/mcp/story";
         let request = match self.user {
             Some(user) => self.gateway.user(user, Method::POST, path),
             None => self.gateway.secret(Method::POST, path),
         };
-        let name = ["name", "taskId"].into_iter().find_map(|field| params[field].as_str().map(str::to_owned));
+        let name =
+            ["name", "taskId", "uri"].into_iter().find_map(|field| params[field].as_str().map(str::to_owned));
         let request = request
             .header("accept", "application/json, text/event-stream")
             .header("mcp-protocol-version", "2026-07-28")
@@ -145,7 +147,12 @@ impl<'g> Modern<'g> {
     }
 
     /// The answer, whatever it is.
-    async fn answer(&self, method: &str, params: Value) -> Value {
+    pub(crate) fn of(mut self, user: &'static str) -> Self {
+        self.user = Some(user);
+        self
+    }
+
+    pub(crate) async fn answer(&self, method: &str, params: Value) -> Value {
         let text = self.request(method, params).send().await.unwrap().text().await.unwrap();
         let data = text
             .lines()

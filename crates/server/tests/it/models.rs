@@ -17,6 +17,7 @@ context_tokens = 4000
 fallback = ["claude"]
 files = []
 temperature = 0.2
+structured_output = false
 [models.quick.price]
 input = 1.0
 output = 2.0
@@ -32,9 +33,10 @@ fn of<'a>(list: &'a Value, id: &str) -> &'a Value {
     list["models"].as_array().unwrap().iter().find(|m| m["id"] == id).unwrap()
 }
 
-/// Row C4: what people may name, with the samples of the document.
+/// Rows C4 and 37: what people may name is configuration, with the samples of
+/// the document.
 #[tokio::test]
-async fn c4_models_are_listed_with_what_they_can_do() {
+async fn c4_row37_models_are_listed_with_what_they_can_do() {
     let gateway = configured().await;
     let list = gateway.get("/api/models").await;
     let quick = of(&list, "quick");
@@ -43,6 +45,8 @@ async fn c4_models_are_listed_with_what_they_can_do() {
     assert_eq!((&quick["available"], &quick["supportsToolCalling"]), (&json!(true), &json!(true)));
     assert_eq!(quick["price"]["output"], 2.0);
     assert_eq!((&quick["files"], &quick["temperature"]), (&json!([]), &json!(0.2)));
+    assert_eq!(quick["supportsStructuredOutput"], false);
+    assert!(of(&list, "claude").get("supportsStructuredOutput").is_none(), "nobody said");
     // Row C3, and what the samples can do.
     for sample in ["claude", "gemini"] {
         let sample = of(&list, sample);

@@ -89,6 +89,10 @@ fn life(folder: &Path) {
     assert!(
         no(folder, &["plugin", "install", "signed.json"]).contains("nobody here trusts the curator acme")
     );
+    assert!(no(folder, &["plugin", "trust", "curator.key", "--plugin", "*"]).contains("ends in .pub"));
+    cli(folder, &["plugin", "trust", "curator.key.pub", "--plugin", "acme-*"]);
+    assert!(no(folder, &["plugin", "install", "signed.json"]).contains("may not sign this plugin"));
+    // The same key, for other plugins.
     let trusted = cli(folder, &["plugin", "trust", "curator.key.pub", "--plugin", "dev-*"]);
     let installed = cli(folder, &["plugin", "install", "signed.json"]);
     assert_eq!((&installed["verified"], &installed["version"]), (&json!(true), &json!("1.0.0")));
@@ -98,7 +102,8 @@ fn life(folder: &Path) {
         (&json!("dev-time-plugin"), &json!(true), &json!(true))
     );
     let words = toolyard(folder).args(["plugin", "list"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&words.stdout).contains("dev-time-plugin"));
+    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    assert!(words.contains("dev-time-plugin  1.0.0    true      true    acme"), "{words}");
     let key = trusted["keyId"].as_str().unwrap();
     cli(folder, &["plugin", "revoke", "--key", key, "--reason", "stolen"]);
     assert_eq!(list()[0]["usable"], false);

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, ask, fine, message};
-use crate::yard::{Stream, Yard, data, new_space};
+use crate::yard::{Stream, Yard, data, durable, join, new_space};
 
 const CALL: &str = "call getUserApproval {\"q\":\"ok?\"}";
 
@@ -115,6 +115,43 @@ async fn d6_a_canceled_run_takes_no_results() {
     let remove = yard.gateway.secret(Method::DELETE, &format!("/api/runs/{run}"));
     assert_eq!(remove.send().await.unwrap().status(), 204);
     assert_eq!(ask(yard.gateway.secret(Method::GET, &format!("/api/runs/{run}"))).await.0, 404);
+}
+
+/// A live run keeps the version of its agent: its call is still answered. What
+/// comes after the end is refused as ever.
+#[tokio::test]
+async fn d6_a_result_after_the_agent_was_deleted_ends_its_run_and_changes_nothing_later() {
+    let yard = Yard::new().await;
+    let run = yard.say(CALL).await;
+    let call = yard.wait_of(&run).await["toolCallId"].clone();
+    let ended = {
+        let other = new_space(&yard.gateway).await;
+        for entity in [&yard.ann, &yard.agent_entity] {
+            join(&yard.gateway, &other, entity).await;
+        }
+        let said = json!({"content": CALL, "entityId": yard.ann});
+        let posted = yard.gateway.post(&format!("/api/smart-spaces/{other}/messages"), said).await;
+        posted["runs"][0]["runId"].as_str().unwrap().to_owned()
+    };
+    let late = yard.wait_of(&ended).await["toolCallId"].clone();
+    yard.gateway.post(&format!("/api/runs/{ended}/cancel"), json!({})).await;
+    yard.finish(&ended).await;
+
+    let remove = yard.gateway.secret(Method::DELETE, "/api/agents/assistant");
+    assert_eq!(remove.send().await.unwrap().status(), 204);
+    assert_eq!(ask(yard.gateway.secret(Method::GET, "/api/agents/assistant")).await.0, 404);
+    // A run that had ended takes nothing.
+    let (status, refused) = yard.submit(None, &ended, json!({"callId": late, "result": 1})).await;
+    assert_eq!((status, &refused["error"]["code"]), (409, &json!("run_ended")));
+    // One that was live takes its result, ends, and then takes nothing else.
+    let body = json!({"callId": call, "result": "yes"});
+    assert_eq!(yard.submit(None, &run, body.clone()).await.0, 200);
+    let before = yard.finish(&run).await;
+    assert_eq!(before.last().unwrap().event.as_deref(), Some("run.completed"));
+    let (status, again) = yard.submit(None, &run, body).await;
+    assert_eq!((status, &again["results"][0]["status"]), (200, &json!("repeated")));
+    assert_eq!(yard.submit(None, &run, json!({"callId": call, "result": "no"})).await.0, 409);
+    assert_eq!(durable(&yard.finish(&run).await), durable(&before));
 }
 
 #[tokio::test]

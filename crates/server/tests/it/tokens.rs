@@ -7,23 +7,23 @@ use crate::gateway::{
     Folder, Gateway, JWT_SECRET, PUBLIC, ask, b64, fine, message, now, signed, signed_text, token_of,
 };
 
-const INVALID: &str = "Invalid or expired JWT";
+pub(crate) const INVALID: &str = "Invalid or expired JWT";
 
 fn head() -> Value {
     json!({"alg": "HS256", "typ": "JWT"})
 }
 
-fn claims() -> Value {
+pub(crate) fn claims() -> Value {
     json!({"sub": "ann", "exp": now() + 600, "iss": "issuer", "aud": "toolyard"})
 }
 
-fn with(name: &str, value: Value) -> Value {
+pub(crate) fn with(name: &str, value: Value) -> Value {
     let mut claims = claims();
     claims[name] = value;
     claims
 }
 
-fn without(name: &str) -> Value {
+pub(crate) fn without(name: &str) -> Value {
     let mut claims = claims();
     claims.as_object_mut().unwrap().remove(name);
     claims

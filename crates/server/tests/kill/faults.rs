@@ -109,6 +109,34 @@ stories! {
     d2_an_approval_outlives_refused_commits_and_lost_answers: Approval,
 }
 
+/// D11: every commit of every story may fail or lose its answer, by dice. The
+/// long tier is `xtask faults --errors 10`.
+async fn by_chance(database: fn() -> Database) {
+    const STORIES: [Story; 6] =
+        [Story::Text, Story::ClientTool, Story::GatewayTool, Story::Approval, Story::Goals, Story::Plan];
+    let world = World::with_spaces(database(), STORIES.len()).await;
+    let mut failed = 0;
+    for (seed, story) in (1..).zip(STORIES) {
+        let ended = story.run_by_chance(&world, seed, 80).await;
+        check::outcome(story, false, &ended, &format!("by chance, seed {seed}"));
+        failed += ended.log.matches(": by chance\n").count();
+    }
+    gateway::forget_binary();
+    // Dice that never fall prove nothing.
+    assert!(failed >= 3, "only {failed} commits failed");
+    println!("{failed} commits failed or lost their answer, nothing lost, nothing doubled");
+}
+
+#[tokio::test]
+async fn d11_every_story_outlives_errors_by_chance_on_sqlite() {
+    by_chance(Database::sqlite).await;
+}
+
+#[tokio::test]
+async fn d11_every_story_outlives_errors_by_chance_on_postgres() {
+    by_chance(Database::postgres).await;
+}
+
 #[tokio::test]
 async fn d2_a_model_that_refuses_fails_the_run_once_and_the_next_one_works() {
     let world = World::new(Database::sqlite()).await;

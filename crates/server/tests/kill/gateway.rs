@@ -20,6 +20,8 @@ pub(crate) struct Gateway<'d> {
     url: Option<String>,
     client: reqwest::Client,
     pub(crate) deaths: u32,
+    /// When the process was started that replaced a dead one.
+    pub(crate) reborn: Option<Instant>,
 }
 
 impl<'d> Gateway<'d> {
@@ -29,10 +31,10 @@ impl<'d> Gateway<'d> {
     }
 
     /// With variables of its own. One that replaces it after a death has them
-    /// too, except the failpoint.
+    /// too, except failpoints.
     pub(crate) fn start_with(database: &'d Database, env: Vec<(String, String)>) -> Self {
         let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
-        Self { database, child: spawn(database, &env), env, url: None, client, deaths: 0 }
+        Self { database, child: spawn(database, &env), env, url: None, client, deaths: 0, reborn: None }
     }
 
     /// Stops it kindly.
@@ -142,7 +144,8 @@ impl<'d> Gateway<'d> {
             assert!(!status.success(), "it ended by itself: {}", self.log());
             self.deaths += 1;
             self.url = None;
-            self.env.retain(|(name, _)| name != "TOOLYARD_FAILPOINT");
+            self.reborn = Some(Instant::now());
+            self.env.retain(|(name, _)| !name.starts_with("TOOLYARD_FAILPOINT"));
             self.child = spawn(self.database, &self.env);
         }
         if self.url.is_none() {

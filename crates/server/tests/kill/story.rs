@@ -25,6 +25,8 @@ pub(crate) enum Story {
 /// The world after a story.
 pub(crate) struct Ended {
     pub(crate) deaths: u32,
+    /// From the start of the process that replaced a dead one to the run's end.
+    pub(crate) recovery: Option<Duration>,
     pub(crate) events: Vec<Value>,
     pub(crate) runs: Vec<Value>,
     pub(crate) messages: Vec<Value>,
@@ -53,19 +55,25 @@ impl Story {
 
     /// Runs the story on a world that is set up, with one place armed.
     pub(crate) async fn run(self, world: &World, failpoint: Option<&str>) -> Ended {
-        self.tell(world, failpoint, false).await
+        self.tell(world, armed(failpoint), false).await
+    }
+
+    /// As `run`, where commits fail by chance: seed, and how many of a thousand.
+    pub(crate) async fn run_by_chance(self, world: &World, seed: u64, per_mille: u64) -> Ended {
+        let dice = ("TOOLYARD_FAILPOINT_DICE".to_owned(), format!("{seed}:{per_mille}"));
+        self.tell(world, vec![dice], true).await
     }
 
     /// As `run`, with a reader of the space from the beginning.
     pub(crate) async fn run_heard(self, world: &World, failpoint: &str) -> Ended {
-        self.tell(world, Some(failpoint), true).await
+        self.tell(world, armed(Some(failpoint)), true).await
     }
 
-    async fn tell(self, world: &World, failpoint: Option<&str>, hears: bool) -> Ended {
+    async fn tell(self, world: &World, env: Vec<(String, String)>, hears: bool) -> Ended {
         let database = world.database.copy();
         let (space, ada) = (world.next_space(), &world.ada);
         let file = database.folder.path().join(RECORDED);
-        let mut gateway = Gateway::start(&database, failpoint);
+        let mut gateway = Gateway::start_with(&database, env);
         let listener = match hears {
             true => Some(gateway.listen(&format!("/api/smart-spaces/{space}/stream")).await),
             false => None,
@@ -78,6 +86,7 @@ impl Story {
             posted["runs"][0]["runId"].as_str().unwrap().to_owned()
         };
         follow(&mut gateway, &run).await;
+        let recovery = gateway.reborn.map(|at| at.elapsed());
 
         let events = gateway.get(&format!("/api/runs/{run}/events?limit=200")).await;
         let runs = gateway.get(&format!("/api/smart-spaces/{space}/runs")).await;
@@ -96,6 +105,7 @@ impl Story {
         };
         let ended = Ended {
             deaths: gateway.deaths,
+            recovery,
             goals: goals.len(),
             heard,
             log: gateway.log(),
@@ -129,6 +139,10 @@ impl Story {
             }
         }
     }
+}
+
+fn armed(failpoint: Option<&str>) -> Vec<(String, String)> {
+    failpoint.map(|place| ("TOOLYARD_FAILPOINT".to_owned(), place.to_owned())).into_iter().collect()
 }
 
 /// How long a run may take, with a death in between.

@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
 use tokio_util::sync::CancellationToken;
 
+use super::held::Held;
 use crate::error::{OpenError, StoreError};
 use crate::feed::{Feed, RedisUrl, read_news, write_news};
 use crate::tx::{Touched, Tx, args};
@@ -81,7 +82,8 @@ impl Postgres {
         T: Send,
         E: From<StoreError> + Send,
     {
-        let mut transaction = pool.begin().await.map_err(StoreError::from)?;
+        let mut held = Held::of(pool).await.map_err(StoreError::from)?;
+        let mut transaction = held.begin(None).await.map_err(StoreError::from)?;
         let mut tx = Tx::postgres(&mut transaction);
         let value = op(&mut tx).await?;
         let value = tx.whole(value)?;
@@ -106,7 +108,8 @@ impl Postgres {
     {
         // One snapshot for all statements: a reader that looks at two tables sees one moment.
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        let mut transaction = self.pool.begin_with(begin).await.map_err(StoreError::from)?;
+        let mut held = Held::of(&self.pool).await.map_err(StoreError::from)?;
+        let mut transaction = held.begin(Some(begin)).await.map_err(StoreError::from)?;
         let mut tx = Tx::postgres(&mut transaction);
         let value = op(&mut tx).await?;
         transaction.commit().await.map_err(StoreError::from)?;

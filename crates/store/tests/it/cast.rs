@@ -128,6 +128,7 @@ pub(crate) fn created(run: &NewRun) -> Event {
         output: Guarded::Hidden,
         tainted: false,
         replayed: None,
+        trace: Guarded::Hidden,
     }
     .into()
 }

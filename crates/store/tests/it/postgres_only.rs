@@ -310,6 +310,45 @@ async fn a_cut_connection_is_unavailable_and_the_next_call_works() {
     .await;
 }
 
+/// A caller that goes away while its transaction begins must not leave it open
+/// for the next one, which would be refused in a transaction that only reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn d2_a_caller_that_walks_away_leaves_no_transaction_behind() {
+    tell_on_postgres(async |home: Home| {
+        let mut gone = 0;
+        for round in 0..8 {
+            // At every moment of a reading: one look more at it than before.
+            for looks in 1..8 {
+                let store = home.store.clone();
+                let reading = store.read(|tx| {
+                    Box::pin(async move { tx.one("SELECT count(*) FROM runs", &[], |row| row.int(0)).await })
+                });
+                let mut reading = std::pin::pin!(reading);
+                let mut looked = 0;
+                let left = futures::future::poll_fn(|context| {
+                    looked += 1;
+                    let read: std::task::Poll<Result<Option<i64>, StoreError>> =
+                        reading.as_mut().poll(context);
+                    match read {
+                        std::task::Poll::Ready(_) => std::task::Poll::Ready(false),
+                        std::task::Poll::Pending if looked >= looks => std::task::Poll::Ready(true),
+                        std::task::Poll::Pending => std::task::Poll::Pending,
+                    }
+                });
+                gone += usize::from(left.await);
+            }
+            // As many as there are connections.
+            let write = || home.try_write(|tx| Box::pin(async move { messages_of_nobody(tx).await }));
+            for wrote in futures::future::join_all((0..16).map(|_| write())).await {
+                assert!(wrote.is_ok(), "round {round}, after {gone} were gone: {wrote:?}");
+            }
+        }
+        assert!(gone > 20, "only {gone} walked away");
+        home
+    })
+    .await;
+}
+
 async fn messages_of_nobody(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     toolyard_store::outbox::put(tx, &cast::tenant(), "lost", "note", &json!(null)).await
 }

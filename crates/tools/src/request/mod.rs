@@ -46,6 +46,9 @@ pub async fn execute(
     if !headers.iter().any(|header| header.name() == "idempotency-key") {
         headers.push(Header::plain("idempotency-key", context.call.to_string()));
     }
+    if !headers.iter().any(|header| header.name() == "traceparent") {
+        headers.extend(context.traced());
+    }
     let refused = |e: EgressError| tell(said(&e, total_ms(request)));
     let target = url::target(door, &composed.url).map_err(refused)?;
     let total = Duration::from_millis(total_ms(request));

@@ -70,6 +70,7 @@ impl Home {
             agent_entity: Some(self.bot.clone()),
             agent: AgentName::parse("bot").unwrap(),
             trigger: user.cloned(),
+            trace: None,
             call: CallId::mint(),
         }
     }

@@ -36,6 +36,7 @@ import type {
   Spent,
   Timestamp,
   ToolName,
+  TraceParent,
   Trigger,
   Usage,
   Visibility,
@@ -86,7 +87,7 @@ export type RunCreatedEvent = {
   /** How many agents triggered each other up to here. */
   depth: number;
   /** Reasoning is public in this space. */
-  showReasoning: boolean;
+  showReasoning?: boolean;
   limits?: RunLimits;
   onMessage?: MessagePolicy;
   answerers?: Answerers;
@@ -101,9 +102,11 @@ export type RunCreatedEvent = {
   /** The form of the answer that was asked for instead of the agent's own. */
   output?: OutputSection;
   /** It begins with words from outside the gateway's trust. */
-  tainted: boolean;
+  tainted?: boolean;
   /** Its first steps are those of another run. */
   replayed?: Replayed;
+  /** Where the request stood in its caller's trace. */
+  trace?: TraceParent;
 };
 
 export type RunStartedEvent = {
@@ -127,7 +130,7 @@ export type ModelRepliedEvent = {
   message: MessageId;
   /** Text and sources P; reasoning by `show_reasoning`. */
   parts: Array<Part>;
-  showReasoning: boolean;
+  showReasoning?: boolean;
   calls: Array<ReplyCall>;
   usage: Usage;
   /** What it cost, in millionths of a dollar, if the price is known. */
@@ -136,7 +139,7 @@ export type ModelRepliedEvent = {
   model?: string;
   finish: FinishReason;
   /** Cut short by a cancel or an interrupt. */
-  partial: boolean;
+  partial?: boolean;
   metadata?: JsonValue;
 };
 
@@ -159,7 +162,7 @@ export type AskedEvent = {
   /** What the far side wants back with the answer. */
   state?: JsonValue;
   /** The call stays in flight on its node while the question is open. */
-  held: boolean;
+  held?: boolean;
 };
 
 export type AnsweredEvent = {
@@ -173,7 +176,7 @@ export type AnsweredEvent = {
   /** Arguments that the answerer changed, or the value it provided. */
   edited?: JsonValue;
   /** It came with a request that is a turn of its own: steps count anew. */
-  recount: boolean;
+  recount?: boolean;
   by?: Actor;
 };
 
@@ -187,11 +190,11 @@ export type ToolCallRequestedEvent = {
   risk: Risk;
   visibility: Visibility;
   /** A crash in the middle is mended by running it again. */
-  idempotent: boolean;
+  idempotent?: boolean;
   wait?: Parked;
   expires?: Timestamp;
   /** Its result will taint the run. */
-  untrusted: boolean;
+  untrusted?: boolean;
   args?: JsonValue;
   fingerprint?: Hash;
 };
@@ -218,8 +221,8 @@ export type ToolReturnedEvent = {
   tool: ToolName;
   visibility: Visibility;
   outcome: OutcomeKind;
-  untrusted: boolean;
-  recount: boolean;
+  untrusted?: boolean;
+  recount?: boolean;
   /** The value of an `ok`; a preview if there is a blob. */
   value?: JsonValue;
   blob?: BlobRef;
@@ -235,7 +238,7 @@ export type ReplyAmendedEvent = {
   step: number;
   message: MessageId;
   parts: Array<Part>;
-  showReasoning: boolean;
+  showReasoning?: boolean;
   by?: string;
 };
 
@@ -249,7 +252,7 @@ export type ResultAmendedEvent = {
   value?: JsonValue;
   error?: string;
   /** The hook found that it speaks for somebody outside. */
-  untrusted: boolean;
+  untrusted?: boolean;
   by?: string;
 };
 
@@ -301,7 +304,7 @@ export type MessageQueuedEvent = {
   /** The model is to stop talking and hear it. */
   interrupt: boolean;
   /** Somebody else than the one this run works for says it. */
-  foreign: boolean;
+  foreign?: boolean;
 };
 
 export type MessageTakenEvent = {

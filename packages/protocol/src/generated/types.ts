@@ -386,6 +386,11 @@ export type McpServing = {
   /** `"all"`, or their names (`<service>:<tool>` for those of MCP servers). */
   /** Missing means none. */
   tools?: ServedTools;
+  /** Prompts that clients offer to their users. */
+  prompts?: Array<ServedPrompt>;
+  /** The documents that the caller may read (`/api/knowledge`), as */
+  /** resources. Missing means no. */
+  knowledge?: boolean;
 };
 
 export type McpTransport = "http" | "sse";
@@ -789,6 +794,13 @@ export type ProgressAccepted = {
   claimedUntil?: Timestamp;
 };
 
+export type PromptArgument = {
+  name: string;
+  description?: string;
+  /** Missing means no. */
+  required?: boolean;
+};
+
 export type Reasoning = {
   enabled?: boolean;
   effort?: ReasoningEffort;
@@ -934,6 +946,19 @@ export type RuntimeSection = {
   response?: ResponseSection;
 };
 
+/**
+ * One prompt. `{{name}}` in its text stands for an argument.
+ */
+export type ServedPrompt = {
+  /** Letters, digits, `_` and `-`, at most 64. */
+  name: string;
+  title?: string;
+  description?: string;
+  arguments?: Array<PromptArgument>;
+  /** What the client's user says with it. */
+  text: string;
+};
+
 export type ServedTools = AllTools | Array<string>;
 
 /**
@@ -1041,6 +1066,11 @@ export type ToolConfig = {
  * A tool's name as its owner gave it. Vendors' aliases are made from it.
  */
 export type ToolName = string;
+
+/**
+ * A trace, and the span in it that the work belongs to.
+ */
+export type TraceParent = string;
 
 /**
  * What made a run start: somebody, mostly by a message.

@@ -31,6 +31,13 @@ pub enum Database {
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub gateway: PathBuf,
+    /// Another release. Each new life of a node is of the one or the other, by
+    /// dice; when the storm is over all are of `gateway`.
+    pub other: Option<PathBuf>,
+    /// Of a thousand commits so many fail, and as many lose their answer. Then
+    /// nothing else breaks, so nothing may be in doubt. The gateway must be a
+    /// build with failpoints.
+    pub errors: u64,
     /// This package's own program: the far side runs as a process of its own.
     pub far_side: PathBuf,
     pub scenario: Scenario,
@@ -83,13 +90,19 @@ pub async fn run(plan: Plan) -> History {
         players.spawn(stories::player(yard.clone(), cast.clone(), number, dice.fork()));
     }
     let until = Instant::now() + yard.plan.storm;
-    storm::rage(&yard, &mut dice, until).await;
+    if yard.plan.errors > 0 {
+        storm::drizzle(&yard, until).await;
+    } else {
+        storm::rage(&yard, &mut dice, until).await;
+    }
     yard.calm.store(true, Ordering::SeqCst);
     *yard.calmed.lock().unwrap() = Some(Instant::now());
     while let Some(done) = players.join_next().await {
         done.expect("a player");
     }
     dump::dump(&yard, &cast).await;
+    let failed = yard.nodes.iter().map(|node| node.log().matches(": by chance\n").count()).sum();
+    yard.note(Record::Failed { commits: failed });
     let history = std::mem::take(&mut *yard.history.lock().unwrap());
     for node in &yard.nodes {
         node.end();
@@ -102,7 +115,10 @@ async fn set_up(plan: Plan) -> Yard {
     let postgres = (plan.database == Database::Postgres).then(postgres::Postgres::start);
     let count = if postgres.is_some() { 2 } else { 1 };
     let url = postgres.as_ref().map(|server| server.url.clone());
-    let nodes = (0..count).map(|_| nodes::Node::start(&plan.gateway, url.as_deref(), &far_side.address));
+    let nodes = (0..count).map(|_| {
+        let chance = (plan.errors > 0).then_some((plan.seed, plan.errors));
+        nodes::Node::start(&plan.gateway, url.as_deref(), &far_side.address, chance)
+    });
     let nodes: Vec<_> = nodes.collect();
     let http =
         reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().expect("a client");

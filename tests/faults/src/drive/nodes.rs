@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -10,14 +11,22 @@ use serde_json::Value;
 pub(crate) const SECRET: &str = "sk_faults_0123456789abcdef";
 
 pub(crate) struct Node {
-    program: PathBuf,
+    program: Mutex<PathBuf>,
     folder: tempfile::TempDir,
     env: Vec<(&'static str, String)>,
     child: Mutex<Option<Child>>,
+    /// Seed and rate of commits that fail by chance.
+    chance: Option<(u64, u64)>,
+    lives: AtomicU64,
 }
 
 impl Node {
-    pub(crate) fn start(program: &Path, database: Option<&str>, far_side: &str) -> Self {
+    pub(crate) fn start(
+        program: &Path,
+        database: Option<&str>,
+        far_side: &str,
+        chance: Option<(u64, u64)>,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut env = vec![
             ("TOOLYARD_DATA", folder.path().to_str().unwrap_or_default().to_owned()),
@@ -27,9 +36,15 @@ impl Node {
             ("TOOLYARD_ALLOW_PRIVATE_NETWORK", far_side.to_owned()),
         ];
         env.extend(database.map(|url| ("TOOLYARD_DATABASE_URL", url.to_owned())));
-        let node = Self { program: program.to_owned(), folder, env, child: Mutex::default() };
+        let program = Mutex::new(program.to_owned());
+        let node = Self { program, folder, env, child: Mutex::default(), chance, lives: AtomicU64::new(0) };
         node.begin();
         node
+    }
+
+    /// The next life is of this release.
+    pub(crate) fn becomes(&self, program: &Path) {
+        program.clone_into(&mut self.program.lock().unwrap());
     }
 
     /// Starts a process, if none lives.
@@ -40,7 +55,7 @@ impl Node {
         }
         let data = self.folder.path();
         let log = std::fs::OpenOptions::new().create(true).append(true).open(data.join("log.txt"));
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(&*self.program.lock().unwrap());
         for (name, _) in
             std::env::vars().filter(|(n, _)| n.starts_with("TOOLYARD_") || n.ends_with("_API_KEY"))
         {
@@ -48,6 +63,12 @@ impl Node {
         }
         command.args(["serve", "--listen", "127.0.0.1:0"]).current_dir(data);
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        if let Some((seed, per_mille)) = self.chance {
+            // Each life throws anew: one whose first commit fails is not born.
+            let life = self.lives.fetch_add(1, Ordering::SeqCst);
+            let seed = seed.wrapping_mul(1_000).wrapping_add(life);
+            command.env("TOOLYARD_FAILPOINT_DICE", format!("{seed}:{per_mille}"));
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("a log"));
         *slot = Some(command.spawn().expect("the gateway"));
     }

@@ -24,21 +24,53 @@ pub(super) async fn rage(yard: &Yard, dice: &mut Dice, until: Instant) {
     }
     for node in &yard.nodes {
         node.signal(Signal::CONT);
+        if yard.plan.other.is_some() {
+            // This release has to end what the other one began.
+            node.kill();
+            node.becomes(&yard.plan.gateway);
+        }
         node.begin();
+    }
+}
+
+/// Nothing breaks but commits, by the dice of the gateways themselves. One that
+/// cannot make its first commit ends, and is started again.
+pub(super) async fn drizzle(yard: &Yard, until: Instant) {
+    while Instant::now() < until || yard.nodes.iter().any(|node| node.url().is_none()) {
+        yard.nodes.iter().for_each(super::nodes::Node::begin);
+        rest(50).await;
     }
 }
 
 async fn kill(yard: &Yard, node: usize, dice: &mut Dice) -> String {
     yard.nodes[node].kill();
     rest(dice.between(0, 400)).await;
+    let mut release = "";
+    if let Some(other) = &yard.plan.other {
+        let is_other = dice.chance(50);
+        release = if is_other { ", the other release is next" } else { ", this release is next" };
+        yard.nodes[node].becomes(if is_other { other } else { &yard.plan.gateway });
+    }
     yard.nodes[node].begin();
     // A process that has not listened yet has done nothing worth killing.
     let started = Instant::now();
-    while yard.nodes[node].url().is_none() && started.elapsed() < Duration::from_secs(10) {
+    while started.elapsed() < Duration::from_secs(10) {
+        if is_ready(yard, node).await {
+            let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            yard.note(Record::Recovered { ms });
+            break;
+        }
         rest(5).await;
         yard.nodes[node].begin();
     }
-    format!("kill -9 of node {node}")
+    format!("kill -9 of node {node}{release}")
+}
+
+/// It answers that it takes requests: it has its database and its runs again.
+async fn is_ready(yard: &Yard, node: usize) -> bool {
+    let Some(url) = yard.nodes[node].url() else { return false };
+    let asked = yard.http.get(format!("{url}/ready")).timeout(Duration::from_secs(2)).send().await;
+    asked.is_ok_and(|answer| answer.status() == 200)
 }
 
 /// Up to twice the lease, now and then: then others take its runs.

@@ -76,6 +76,7 @@ pub(super) fn created(run: &NewRun) -> RunCreated {
         output: Guarded::Hidden,
         tainted: false,
         replayed: None,
+        trace: Guarded::Hidden,
     }
 }
 

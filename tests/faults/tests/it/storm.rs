@@ -23,6 +23,8 @@ fn storm(database: Database, seed: u64) -> History {
     let gateway = gateway();
     let plan = Plan {
         gateway: gateway.clone(),
+        other: None,
+        errors: 0,
         far_side: env!("CARGO_BIN_EXE_toolyard-faults").into(),
         scenario: Scenario::Mixed,
         database,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolyard_plugins::bundle::{PublicKey, PublicKeyFile, Trust};
 use toolyard_protocol::{CuratorId, PluginId, TenantId};
 use toolyard_store::curators::KeyRow;
-use toolyard_store::{Store, StoreError, plugins};
+use toolyard_store::{Store, StoreError, curators, plugins};
 
 use super::files::{at, read, read_text};
 use super::{Plugin, Revoke};
@@ -41,9 +41,13 @@ pub(super) async fn at_gateway(command: Plugin, gateway: &Gateway, as_json: bool
         Plugin::Trust { key, plugins } => {
             let (curator, public) = public_key(&key)?;
             let path = format!("/api/curators/{curator}");
-            gateway.put(&path, &json!({ "plugins": plugins })).await?;
-            let key = json!({"algorithm": public.algorithm(), "publicKey": public.to_base64()});
-            gateway.post(&format!("{path}/keys"), &key).await?;
+            let known = gateway.put(&path, &json!({ "plugins": plugins })).await?;
+            let keys = known["curator"]["keys"].as_array().map_or(&[][..], Vec::as_slice);
+            // Who was trusted before may be trusted with other plugins.
+            if !keys.iter().any(|key| key["id"] == json!(public.id())) {
+                let key = json!({"algorithm": public.algorithm(), "publicKey": public.to_base64()});
+                gateway.post(&format!("{path}/keys"), &key).await?;
+            }
             show_trusted(as_json, &curator, &public, &plugins);
         }
         Plugin::Revoke(asked) => {
@@ -73,7 +77,7 @@ fn show_installed(as_json: bool, plugin: &Value) {
     print::value(as_json, plugin, |plugin| {
         let text = |field: &str| plugin[field].as_str().unwrap_or_default().to_owned();
         let by = match plugin["verified"].as_bool() {
-            Some(true) => format!("verified, signed by {}", plugin["curators"]),
+            Some(true) => format!("verified, signed by {}", print::cell(plugin.get("curators"))),
             _ => format!("NOT VERIFIED: {}", text("warning")),
         };
         format!("{} {} is installed ({by})", text("id"), text("version"))
@@ -87,11 +91,11 @@ fn show_trusted(as_json: bool, curator: &CuratorId, public: &PublicKey, plugins:
 
 fn show_revoked(as_json: bool, done: &Value) {
     print::value(as_json, done, |done| {
-        format!(
-            "revoked: {} {}",
-            done["kind"].as_str().unwrap_or_default(),
-            done["target"].as_str().unwrap_or_default()
-        )
+        let text = |field: &str| done[field].as_str().unwrap_or_default();
+        match done["version"].as_str() {
+            Some(version) => format!("revoked: plugin {} {version}", text("target")),
+            None => format!("revoked: {} {}", text("kind"), text("target")),
+        }
     });
 }
 
@@ -185,9 +189,12 @@ async fn trust(
                     created_at: tx.now().await?,
                 };
                 let first_signer = desk.actor.clone();
+                let here = |known: &KeyRow| known.id == row.id && known.curator == row.curator;
+                let known = curators::keys(tx, &desk.tenant).await?.iter().any(here);
                 let wanted = TrustCurator { id, name: None, plugins: patterns, signers: None, first_signer };
                 registry::trust(tx, &desk, wanted).await?;
-                registry::add_key(tx, &desk, &row).await
+                // Who was trusted before may be trusted with other plugins.
+                if known { Ok(()) } else { registry::add_key(tx, &desk, &row).await }
             })
         })
         .await

@@ -56,7 +56,7 @@ pub(super) async fn send(call: Call, place: Place, send: Send, asked: &Asked) ->
     let taste = taste_of(&asked, send.offer.as_ref());
     let mut reached = None;
     if let (Some((row, viewer)), false) = (&known, send.answers.is_empty()) {
-        give(&call, row, viewer, send.answers.clone()).await?;
+        give(&call, row, viewer, send.answers.clone(), "message.parts").await?;
         let row = tasks::again(&call, &row.id).await?;
         let begin = Begin::After(row.last_seq);
         reached = Some(Reached { begin, row, viewer: viewer.clone(), taste });
@@ -92,7 +92,7 @@ pub(super) async fn resume(
 ) -> Result<Response, Fault> {
     let (row, viewer) = tasks::find(&call, &place, &task).await?;
     refuse_ended(&row)?;
-    give(&call, &row, &viewer, answers).await?;
+    give(&call, &row, &viewer, answers, "toolResults").await?;
     let row = tasks::again(&call, &task).await?;
     let asked = asked.clone().with_client_tools(true);
     let taste = asked.taste();
@@ -140,12 +140,18 @@ async fn open_task(call: &Call, place: &Place, task: &RunId, send: &Send) -> Res
 }
 
 /// Hands results and answers in: all that can be checked is checked first.
-async fn give(call: &Call, row: &RunRow, viewer: &Viewer, answers: Vec<Answer>) -> Result<(), Fault> {
+/// `at` is where the request has them.
+async fn give(
+    call: &Call,
+    row: &RunRow,
+    viewer: &Viewer,
+    answers: Vec<Answer>,
+    at: &'static str,
+) -> Result<(), Fault> {
     let open = open_waits(call, row).await?;
     let mut results = Vec::new();
     let mut decided = Vec::new();
-    for (i, answer) in answers.into_iter().enumerate() {
-        let at = format!("message.parts[{i}]");
+    for answer in answers {
         match answer {
             Answer::Result { call: id, tool, outcome } => {
                 let known = open.iter().find(|wait| wait.wait.call == id);
@@ -168,32 +174,38 @@ async fn give(call: &Call, row: &RunRow, viewer: &Viewer, answers: Vec<Answer>) 
                     Some("always") => Some(Remember::Always),
                     Some(_) => return Err(Fault::field(at, "scope must be once, session or always")),
                 };
-                decided.push((named(&open, &wait, &at)?, AnswerIn { answer, remember, args_hash: None }));
+                decided.push((named(&open, &wait, at)?, AnswerIn { answer, remember, args_hash: None }));
             }
             Answer::Value { wait, value } => {
                 let answer = AnswerIn { answer: Given::Provide(value), remember: None, args_hash: None };
-                decided.push((named(&open, &wait, &at)?, answer));
+                decided.push((named(&open, &wait, at)?, answer));
             }
         }
     }
     let actor = Actor::caller(&call.principal, None);
     let caller = Caller { tenant: call.tenant().clone(), viewer: viewer.clone(), actor };
     if !results.is_empty() {
-        call.app.runtime.submit(caller.clone(), row.id.clone(), results).await.map_err(bad_answer)?;
+        let names: Vec<_> = results.iter().map(|result| result.call.to_string()).collect();
+        let taken = call.app.runtime.submit(caller.clone(), row.id.clone(), results).await;
+        taken.map_err(|mut error| {
+            error.message = format!("{} ({})", error.message, names.join(", "));
+            bad_answer(error, at)
+        })?;
     }
     for (wait, answer) in decided {
-        call.app.runtime.answer(caller.clone(), wait, answer).await.map_err(bad_answer)?;
+        let taken = call.app.runtime.answer(caller.clone(), wait, answer).await;
+        taken.map_err(|error| bad_answer(error, at))?;
     }
     Ok(())
 }
 
 /// What does not fit a wait is the parameters' fault; an ended run is its own.
-fn bad_answer(error: ApiError) -> Fault {
+fn bad_answer(error: ApiError, at: &'static str) -> Fault {
     use toolyard_protocol::ErrorCode;
     match error.code {
         ErrorCode::RunEnded => Fault::new(FaultKind::Unsupported, error.message),
         code if code.status() >= 500 => Fault::from(error),
-        _ => Fault::field("message.parts", error.message),
+        _ => Fault::field(at, error.message),
     }
 }
 
@@ -258,6 +270,7 @@ async fn speak(
         picks: None,
         metadata: Some(json!({ TASK_METADATA: { "clientTools": aware, "literal": taste.literal } })),
         output: None,
+        trace: call.trace(),
     };
     let turned = runtime.turn(turn).await.map_err(|error| match error.code {
         toolyard_protocol::ErrorCode::NotFound => Fault::new(FaultKind::Unsupported, error.message),

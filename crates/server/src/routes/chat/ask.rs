@@ -65,6 +65,7 @@ fn turn(call: &Call, wire: &Wire, asked: Asked) -> Result<Turn, Refusal> {
         items: asked.items,
         replies: asked.replies.into_iter().map(reply).collect(),
         cut: asked.cut,
+        trace: call.trace(),
     })
 }
 

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use toolyard_dialects::mcp::{self, Able, Asking, STARTED_BY, Standing, ToolUse, Until};
 use toolyard_dialects::telling::Start;
 use toolyard_mcp::server::{Fault, Visit};
-use toolyard_protocol::MessageId;
 use toolyard_protocol::message::{Part, Speaker};
 use toolyard_protocol::tool::ToolSpec;
+use toolyard_protocol::{MessageId, TraceParent};
 use toolyard_runtime::{BroughtTools, Item, Turn, Turned};
 
 use super::desk::{AgentDesk, Found, fault};
@@ -38,8 +38,8 @@ pub(super) async fn call(
         return follow(desk, reached, visit, able).await;
     }
     let begun = match found {
-        Found::Ask => ask(desk, &tool_use.arguments).await?,
-        Found::Own(spec) => call_own(desk, &spec, tool_use.arguments).await?,
+        Found::Ask => ask(desk, &tool_use.arguments, visit).await?,
+        Found::Own(spec) => call_own(desk, &spec, tool_use.arguments, visit).await?,
     };
     match begun {
         Begun::Run(reached) => follow(desk, *reached, visit, able).await,
@@ -47,7 +47,7 @@ pub(super) async fn call(
     }
 }
 
-async fn ask(desk: &AgentDesk, arguments: &Map<String, Value>) -> Result<Begun, Fault> {
+async fn ask(desk: &AgentDesk, arguments: &Map<String, Value>, visit: &Visit) -> Result<Begun, Fault> {
     let asking = match Asking::read(arguments) {
         Ok(asking) => asking,
         Err(text) => return Ok(Begun::Refused(mcp::tool_error(text))),
@@ -63,6 +63,7 @@ async fn ask(desk: &AgentDesk, arguments: &Map<String, Value>) -> Result<Begun, 
     // What another client of this conversation brought last stays there.
     let tools = runtime.thread_tools(desk.principal.clone(), thread.clone(), desk.agent.clone()).await;
     let mut turn = turn(desk, thread, tools.map_err(fault)?, json!({ STARTED_BY: {} }));
+    turn.trace = trace(desk, visit);
     turn.items = vec![Item {
         name: Some(MessageId::mint().to_string()),
         speaker: Speaker::User,
@@ -72,11 +73,23 @@ async fn ask(desk: &AgentDesk, arguments: &Map<String, Value>) -> Result<Begun, 
     reach(desk, runtime.turn(turn).await).await
 }
 
-async fn call_own(desk: &AgentDesk, spec: &ToolSpec, arguments: Map<String, Value>) -> Result<Begun, Fault> {
+async fn call_own(
+    desk: &AgentDesk,
+    spec: &ToolSpec,
+    arguments: Map<String, Value>,
+    visit: &Visit,
+) -> Result<Begun, Fault> {
     let metadata = json!({ STARTED_BY: { "tool": spec.name } });
-    let turn = turn(desk, new_thread(), BroughtTools::default(), metadata);
+    let mut turn = turn(desk, new_thread(), BroughtTools::default(), metadata);
+    turn.trace = trace(desk, visit);
     let turned = desk.app.runtime.turn_directly(turn, &spec.name, &Value::Object(arguments)).await;
     reach(desk, turned).await
+}
+
+/// MCP has a place of its own for it; the way there may have another.
+fn trace(desk: &AgentDesk, visit: &Visit) -> Option<TraceParent> {
+    let told = visit.meta()["traceparent"].as_str().and_then(TraceParent::parse);
+    told.or_else(|| desk.call(visit).trace())
 }
 
 fn new_thread() -> String {
@@ -97,6 +110,7 @@ fn turn(desk: &AgentDesk, thread: String, tools: BroughtTools, metadata: Value) 
         picks: None,
         output: None,
         metadata: Some(metadata),
+        trace: None,
     }
 }
 
@@ -176,5 +190,9 @@ async fn ask_now(
     if replies.is_empty() {
         return Ok(false);
     }
-    runs::give(desk, reached, &replies, visit).await
+    match runs::give(desk, reached, &replies, visit).await {
+        // A form that does not fit leaves the question open; the result says so.
+        Err(fault) if fault.code == Fault::INVALID_PARAMS => Ok(false),
+        given => given,
+    }
 }

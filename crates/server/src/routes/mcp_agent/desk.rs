@@ -17,7 +17,7 @@ use toolyard_runtime::{LoadedAgent, key_of};
 
 use super::super::call::{Call, Sight};
 use super::super::entries;
-use super::{calls, runs};
+use super::{calls, library, runs};
 use crate::app::App;
 use crate::http::Refusal;
 
@@ -27,6 +27,7 @@ pub(super) struct AgentDesk {
     pub(super) principal: Principal,
     pub(super) agent: AgentName,
     description: Option<String>,
+    capabilities: Value,
     headers: HeaderMap,
 }
 
@@ -52,6 +53,7 @@ impl AgentDesk {
             principal: call.principal.clone(),
             agent,
             description: found.config.agent.description.clone().filter(|text| !text.is_empty()),
+            capabilities: mcp::capabilities(found.config.mcp_server.as_ref()),
             headers: call.headers.clone(),
         })
     }
@@ -81,7 +83,7 @@ impl AgentDesk {
     }
 
     /// The agent as it is now: a session may be older than its configuration.
-    async fn load(&self) -> Result<Arc<LoadedAgent>, Fault> {
+    pub(super) async fn load(&self) -> Result<Arc<LoadedAgent>, Fault> {
         let found = self.app.runtime.agent_named(&self.principal.tenant, &self.agent).await;
         found.map_err(fault)?.ok_or_else(|| Fault::params("The agent is gone"))
     }
@@ -139,7 +141,7 @@ impl Desk for AgentDesk {
             title: Some(self.agent.to_string()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             instructions: Some(mcp::instructions(&self.agent)),
-            capabilities: mcp::capabilities(),
+            capabilities: self.capabilities.clone(),
         }
     }
 
@@ -154,6 +156,10 @@ impl Desk for AgentDesk {
             let able = Able::read(&visit.capabilities());
             match command {
                 Command::ListTools => self.list().await,
+                Command::ListPrompts => library::prompts(self).await,
+                Command::GetPrompt { name, arguments } => library::prompt(self, &name, &arguments).await,
+                Command::ListResources { after } => library::documents(self, after).await,
+                Command::ReadResource { uri } => library::document(self, &uri, &visit).await,
                 Command::ListNothing { of } => Ok(mcp::nothing(of)),
                 Command::Call(tool_use) => calls::call(self, tool_use, &visit, able).await,
                 Command::GetTask { run } => runs::task(self, &run, &visit, able).await,

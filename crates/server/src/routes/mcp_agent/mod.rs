@@ -4,6 +4,7 @@
 
 mod calls;
 mod desk;
+mod library;
 mod news;
 mod runs;
 

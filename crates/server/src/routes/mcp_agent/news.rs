@@ -1,4 +1,4 @@
-//! Tells MCP clients that the tools of their agent have changed: its
+//! Tells MCP clients that the tools or prompts of their agent have changed: its
 //! configuration is another one, or an MCP server behind it has other tools.
 //!
 //! A change may come from another node or from a file, so the list is looked at
@@ -9,11 +9,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::broadcast;
 use toolyard_mcp::server::Change;
 use toolyard_protocol::limits;
 
 use super::desk::AgentDesk;
+use super::library;
 
 /// News that a slow listener may miss: the next one says the same.
 const BACKLOG: usize = 4;
@@ -55,7 +57,7 @@ impl ToolNews {
 
 async fn look(desk: Arc<AgentDesk>, owner: String, room: broadcast::Sender<Change>) {
     let app = desk.app.clone();
-    let mut known = desk.list().await.ok();
+    let mut known = look_once(&desk).await;
     let mut ticks = tokio::time::interval(Duration::from_secs(limits::MCP_SERVER_LOOK_SECONDS));
     loop {
         tokio::select! {
@@ -66,11 +68,21 @@ async fn look(desk: Arc<AgentDesk>, owner: String, room: broadcast::Sender<Chang
             return;
         }
         // A database that is away, or an agent that is gone, is no other list.
-        let Ok(now) = desk.list().await else { continue };
-        if known.as_ref().is_some_and(|known| *known != now) {
+        let Some(now) = look_once(&desk).await else { continue };
+        if let Some((tools, prompts)) = &known {
             // Who has left meanwhile needs no news.
-            let _ = room.send(Change::Tools);
+            if *tools != now.0 {
+                let _ = room.send(Change::Tools);
+            }
+            if *prompts != now.1 {
+                let _ = room.send(Change::Prompts);
+            }
         }
         known = Some(now);
     }
+}
+
+/// The tools and the prompts, as they are listed now.
+async fn look_once(desk: &AgentDesk) -> Option<(Value, Value)> {
+    Some((desk.list().await.ok()?, library::prompts(desk).await.ok()?))
 }

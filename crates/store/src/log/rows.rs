@@ -1,8 +1,8 @@
-//! Reading the log.
+//! The rows of the log, and reading them.
 //!
-//! A row holds what one append wrote: its events in their stored form, a line
-//! each, under the seq of the last one. JSON has no line break of its own in
-//! that form, so the lines are found without parsing.
+//! A row holds events of one append in their stored form, a line each, under
+//! the seq of the last one. JSON has no line break of its own in that form, so
+//! the lines are found without parsing.
 
 use toolyard_protocol::event::{Event, ToolReturned, Undecodable};
 use toolyard_protocol::{CallId, Guarded, RunId, SpaceId, TenantId, Timestamp};
@@ -11,16 +11,26 @@ use super::Logged;
 use crate::error::StoreError;
 use crate::tx::{Sql, Tx, args};
 
-/// The body of a row with these events.
-pub(super) fn joined(events: &[Event]) -> String {
-    let mut body = String::new();
-    for event in events {
-        if !body.is_empty() {
-            body.push('\n');
+/// Bytes of a row that holds several events. SQLite keeps up to 1,001 bytes of
+/// a row of such a table, with its key, where the row is; a longer one takes a
+/// page of its own beside it.
+const ROW: usize = 800;
+
+/// What one append writes, row by row: the last seq and the body.
+pub(super) fn packed(after: i64, events: &[Event]) -> Vec<(i64, String)> {
+    let mut rows: Vec<(i64, String)> = Vec::with_capacity(events.len());
+    for (seq, event) in (after + 1..).zip(events) {
+        let line = event.encode();
+        match rows.last_mut() {
+            Some((last, body)) if body.len() + 1 + line.len() <= ROW => {
+                *last = seq;
+                body.push('\n');
+                body.push_str(&line);
+            }
+            _ => rows.push((seq, line)),
         }
-        body.push_str(&event.encode());
     }
-    body
+    rows
 }
 
 /// The lines of a row, each with its seq; `last` is the row's.
