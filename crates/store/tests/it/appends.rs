@@ -209,7 +209,7 @@ pub(crate) async fn rows_of_one_event_and_of_several_read_alike(home: &Home) {
         let from = usize::try_from(after).unwrap().min(5);
         assert_eq!(page, whole[from..(from + 2).min(5)]);
         let heard =
-            tx!(home, read, [tenant, space], |tx| { log::read_space(tx, &tenant, &space, after, 10).await });
+            tx!(home, read, [tenant, space], |tx| log::read_space(tx, &tenant, &space, after, 10).await);
         assert_eq!(heard, told.iter().filter(|e| e.pos > after).cloned().collect::<Vec<_>>());
         let one = tx!(home, read, [tenant, run], |tx| log::event(tx, &tenant, &run, after).await);
         assert_eq!(one, whole.iter().find(|l| l.seq == after).map(|l| l.event.clone()));

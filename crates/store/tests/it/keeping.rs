@@ -315,7 +315,7 @@ pub(crate) async fn an_export_has_every_row_that_names_an_entity(home: &Home) {
     while let Some(at) = place {
         let (tenant, entity) = (world.tenant.clone(), world.entity.clone());
         let (lines, next) =
-            tx!(home, read, [tenant, entity], |tx| { export::page(tx, &tenant, &entity, at).await });
+            tx!(home, read, [tenant, entity], |tx| export::page(tx, &tenant, &entity, at).await);
         rows.extend(lines);
         place = next;
     }
