@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::WIRE;
 use super::replay::CITATIONS;
-use super::wire::Delta;
+use super::wire::Piece;
 use crate::chunk::Chunk;
 
 #[derive(Debug)]
@@ -41,15 +41,15 @@ impl Block {
             Some("text") => {
                 let mut opened = Self::Text { chars: 0, citations: Vec::new() };
                 let citations = block["citations"].as_array().cloned().unwrap_or_default();
-                opened.grow(Delta { text: Some(text("text")), ..Delta::default() }, out);
+                opened.grow(&mut Piece { text: Some(text("text")), ..Piece::default() }, out);
                 for citation in citations {
-                    opened.grow(Delta { citation: Some(Box::new(citation)), ..Delta::default() }, out);
+                    opened.grow(&mut Piece { citation: Some(Box::new(citation)), ..Piece::default() }, out);
                 }
                 opened
             }
             Some("thinking") => {
                 let mut opened = Self::Thinking { signature: text("signature") };
-                opened.grow(Delta { thinking: Some(text("thinking")), ..Delta::default() }, out);
+                opened.grow(&mut Piece { thinking: Some(text("thinking")), ..Piece::default() }, out);
                 opened
             }
             Some("tool_use") => {
@@ -64,28 +64,30 @@ impl Block {
         }
     }
 
-    pub(super) fn grow(&mut self, delta: Delta<'_>, out: &mut Vec<Chunk>) {
+    pub(super) fn grow(&mut self, piece: &mut Piece<'_>, out: &mut Vec<Chunk>) {
         match self {
             Self::Text { chars, citations } => {
-                citations.extend(delta.citation.map(|citation| *citation));
-                if let Some(text) = delta.text.filter(|text| !text.is_empty()) {
+                if let Some(citation) = piece.citation.take() {
+                    citations.push(*citation);
+                }
+                if let Some(text) = piece.text.take().filter(|text| !text.is_empty()) {
                     *chars += text.chars().count();
                     out.push(Chunk::TextDelta { text });
                 }
             }
             Self::Thinking { signature } => {
-                signature.push_str(delta.signature.as_deref().unwrap_or_default());
-                if let Some(text) = delta.thinking.filter(|text| !text.is_empty()) {
+                signature.push_str(piece.signature.as_deref().unwrap_or_default());
+                if let Some(text) = piece.thinking.take().filter(|text| !text.is_empty()) {
                     out.push(Chunk::ReasoningDelta { text });
                 }
             }
             Self::Call { index, args, .. } => {
-                if let Some(text) = delta.partial_json.filter(|text| !text.is_empty()) {
+                if let Some(text) = piece.partial_json.take().filter(|text| !text.is_empty()) {
                     args.push_str(&text);
                     out.push(Chunk::ToolInputDelta { index: *index, text });
                 }
             }
-            Self::Opaque { input, .. } => input.push_str(delta.partial_json.as_deref().unwrap_or_default()),
+            Self::Opaque { input, .. } => input.push_str(piece.partial_json.as_deref().unwrap_or_default()),
         }
     }
 

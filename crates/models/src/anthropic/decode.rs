@@ -9,7 +9,7 @@ use toolyard_protocol::sse::SseEvent;
 
 use super::block::Block;
 use super::replay::CALLS;
-use super::wire::{Counts, Delta, Event, Growth, Message, Tokens, finish_reason};
+use super::wire::{Counts, Event, Growth, Message, Tokens, finish_reason};
 use super::{WIRE, fault};
 use crate::chunk::Chunk;
 use crate::error::{Detail, ModelError};
@@ -57,8 +57,7 @@ impl Listen for Listener {
             && let Ok(event) = serde_json::from_str::<Growth<'_>>(data)
             && filled(&event.kind) == Some(GROWTH)
         {
-            self.unknown.fields("", event.rest);
-            self.grow(event.index, event.delta, (name, data), out);
+            self.grow(event, (name, data), out);
             return Ok(());
         }
         match serde_json::from_str::<Event<'_>>(data) {
@@ -133,7 +132,7 @@ impl Listener {
         let kind = event.kind.take();
         let kind = filled(&kind).unwrap_or_default();
         let (index, rest) = (event.index.unwrap_or(0), event.rest.take());
-        if rest.is_some() && is_ours(kind) {
+        if rest.is_some() && is_ours(kind) && kind != GROWTH {
             self.unknown.fields("", rest);
         }
         match kind {
@@ -143,7 +142,11 @@ impl Listener {
                 }
             }
             "content_block_start" => self.open_block(index, *event.content_block.unwrap_or_default(), out),
-            GROWTH => self.grow(event.index, event.delta, (name, data), out),
+            // Not every server names its events.
+            GROWTH => {
+                let event = serde_json::from_str(data).map_err(|why| unreadable(&why, data))?;
+                self.grow(event, (name, data), out);
+            }
             "content_block_stop" => {
                 if let Some(block) = self.open.remove(&index) {
                     block.close(out);
@@ -151,13 +154,9 @@ impl Listener {
             }
             "message_delta" => {
                 self.count(event.usage);
-                let delta = event.delta.unwrap_or_default();
+                let delta = *event.delta.unwrap_or_default();
                 self.unknown.fields("delta", delta.rest);
-                self.stop(
-                    delta.stop_reason.map(String::from),
-                    delta.stop_sequence.map(String::from),
-                    delta.stop_details.map(|details| *details),
-                );
+                self.stop(delta.stop_reason, delta.stop_sequence, delta.stop_details);
             }
             "message_stop" => self.done = self.finish.is_some(),
             "error" => return Err(fault::in_stream(&event.error.unwrap_or_default())),
@@ -168,20 +167,15 @@ impl Listener {
     }
 
     /// More of a block.
-    fn grow(
-        &mut self,
-        index: Option<u64>,
-        delta: Option<Delta<'_>>,
-        (name, data): (Option<&str>, &str),
-        out: &mut Vec<Chunk>,
-    ) {
-        let mut delta = delta.unwrap_or_default();
-        match self.open.get_mut(&index.unwrap_or(0)) {
-            Some(block) if delta.is_known() => {
-                self.unknown.fields("delta", delta.rest.take());
-                block.grow(delta, out);
+    fn grow(&mut self, event: Growth<'_>, (name, data): (Option<&str>, &str), out: &mut Vec<Chunk>) {
+        let Growth { index, delta, rest, .. } = event;
+        match (self.open.get_mut(&index.unwrap_or(0)), delta) {
+            (Some(block), Some(mut piece)) if piece.is_known() => {
+                block.grow(&mut piece, out);
+                self.unknown.fields("", rest);
+                self.unknown.fields("delta", piece.rest);
             }
-            Some(_) | None => self.unknown.keep(name, data),
+            (Some(_) | None, _) => self.unknown.keep(name, data),
         }
     }
 

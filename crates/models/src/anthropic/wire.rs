@@ -16,7 +16,7 @@ words! {
         /// Large and rare: in a box, so that every event is small.
         message: Box<Message<'a>> = "message",
         content_block: Box<Value> = "content_block",
-        delta: Delta<'a> = "delta",
+        delta: Box<End<'a>> = "delta",
         usage: Box<Counts<'a>> = "usage",
         error: Box<Value> = "error",
     } passes []
@@ -27,7 +27,7 @@ words! {
     Growth<'a> {
         kind: Text<'a> = "type",
         index: u64 = "index",
-        delta: Delta<'a> = "delta",
+        delta: Piece<'a> = "delta",
     } passes []
 }
 
@@ -46,25 +46,33 @@ words! {
 }
 
 words! {
-    /// More of a block, or the end of the message.
-    Delta<'a> {
+    /// More of a block. What is rare is in a box, so that it is small.
+    Piece<'a> {
         text: String = "text",
         thinking: String = "thinking",
-        signature: String = "signature",
         partial_json: String = "partial_json",
+        signature: Box<str> = "signature",
         citation: Box<Value> = "citation",
-        stop_reason: Box<str> = "stop_reason",
-        stop_sequence: Box<str> = "stop_sequence",
-        stop_details: Box<Value> = "stop_details",
     } passes ["type"]
 }
 
-impl Delta<'_> {
+impl Piece<'_> {
     /// It is more of a block in a form that we know.
     pub(super) fn is_known(&self) -> bool {
-        let Self { text, thinking, signature, partial_json, citation, .. } = self;
-        [text, thinking, signature, partial_json].iter().any(|field| field.is_some()) || citation.is_some()
+        let Self { text, thinking, partial_json, signature, citation, .. } = self;
+        [text, thinking, partial_json].iter().any(|field| field.is_some())
+            || signature.is_some()
+            || citation.is_some()
     }
+}
+
+words! {
+    /// The end of the message. Pieces of blocks are read as such.
+    End<'a> {
+        stop_reason: String = "stop_reason",
+        stop_sequence: String = "stop_sequence",
+        stop_details: Value = "stop_details",
+    } passes ["type", "text", "thinking", "partial_json", "signature", "citation"]
 }
 
 words! {

@@ -90,7 +90,7 @@ pub(super) enum Heard {
     Whole {
         reply: Reply,
         calls: Vec<RawCall>,
-        chain: Chain,
+        chain: Box<Chain>,
         held: bool,
     },
     /// A critical plugin wants it to end.
@@ -242,7 +242,8 @@ impl Speaking {
         match end {
             Ok(finish) => {
                 let (reply, calls) = draft.finish(finish);
-                Heard::Whole { reply: self.signed(reply), calls, chain, held: self.held }
+                let (reply, chain) = (self.signed(reply), Box::new(chain));
+                Heard::Whole { reply, calls, chain, held: self.held }
             }
             Err(error) => Heard::Failed { error, said: self.shown(draft) },
         }
@@ -357,7 +358,7 @@ impl Worker {
                 reply.notes.retain(|note| !self.warned.contains(note));
                 self.warned.extend(reply.notes.iter().cloned());
                 let Some(reply) = self.with_debt(Some(reply)) else { return Ok(()) };
-                let Some((reply, calls, skipped)) = self.hooked(chain, held, reply, calls).await? else {
+                let Some((reply, calls, skipped)) = self.hooked(*chain, held, reply, calls).await? else {
                     return Ok(());
                 };
                 let calls = self.route(calls, &skipped).await?;
