@@ -186,8 +186,14 @@ fn a_pause_is_a_question_a_task_or_a_result_by_what_the_client_can() {
 #[test]
 fn requests_and_capabilities_are_read_once() {
     assert_eq!(mcp::command("tools/list", &json!({})), Ok(Command::ListTools));
-    assert_eq!(mcp::command("prompts/list", &json!({})), Ok(Command::ListNothing { of: "prompts" }));
-    for absent in ["prompts/get", "resources/read", "completion/complete", "logging/setLevel"] {
+    assert_eq!(mcp::command("prompts/list", &json!({})), Ok(Command::ListPrompts));
+    assert_eq!(mcp::command("resources/list", &json!({})), Ok(Command::ListResources { after: None }));
+    let templates = Command::ListNothing { of: "resourceTemplates" };
+    assert_eq!(mcp::command("resources/templates/list", &json!({})), Ok(templates));
+    for wrong in ["prompts/get", "resources/read"] {
+        assert_eq!(mcp::command(wrong, &json!({})).unwrap_err().code, -32602, "{wrong}");
+    }
+    for absent in ["completion/complete", "logging/setLevel"] {
         assert_eq!(mcp::command(absent, &json!({})).unwrap_err().code, -32601, "{absent}");
     }
     for bad in [

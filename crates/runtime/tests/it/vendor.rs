@@ -79,15 +79,16 @@ fn next_read(read: &str) -> Option<Value> {
 
 #[tokio::test]
 async fn a_cut_result_is_read_on_to_its_end_and_no_other_runs() {
-    let upstream = Upstream::answer(|seen| match results(&seen.body).last() {
-        None if seen.last_text("user") == Some("steal") => {
-            Reply::calling(&[("readResult", json!({"callId": "call_of_another_run"}))])
+    let upstream = Upstream::answer(|seen| {
+        let last = seen.body["messages"].as_array().and_then(|all| all.last()).unwrap();
+        let said = last["content"].as_str().unwrap_or_default();
+        let stolen = json!({"callId": "call_of_another_run"});
+        match (last["role"] == "tool", next_read(said)) {
+            (true, Some(args)) => Reply::calling(&[("readResult", args)]),
+            (true, None) => Reply::saying("read"),
+            (false, _) if said == "steal" => Reply::calling(&[("readResult", stolen)]),
+            (false, _) => Reply::calling(&[("ask", json!({}))]),
         }
-        None => Reply::calling(&[("ask", json!({}))]),
-        Some(read) => match next_read(read) {
-            Some(args) => Reply::calling(&[("readResult", args)]),
-            None => Reply::saying("read"),
-        },
     });
     let upstream = upstream.await.unwrap();
     let reader =

@@ -78,7 +78,7 @@ async fn ids(yard: &Yard) -> Vec<(&'static str, String)> {
         ("{path}", format!("assistant/tasks/{run}")),
         ("{run}", run),
         ("{wait}", text(&wait["id"])),
-        ("{call}", text(&wait["callId"])),
+        ("{call}", text(&wait["toolCallId"])),
         ("{tenant}", "nobody".to_owned()),
         ("{grant}", text(&grant["grant"]["id"])),
         ("{key}", text(&key["id"])),

@@ -138,7 +138,7 @@ async fn an_entity_is_exported_and_then_gone() {
         assert!(lines.iter().any(|line| line["table"] == table), "{table}: {text}");
     }
     assert!(text.contains("learn to swim") && text.contains("the answer to ann"));
-    assert_eq!(ask(yard.gateway.user("ann", Method::GET, &path)).await.0, 403);
+    assert_eq!(ask(yard.gateway.user("ann", Method::GET, &path)).await.0, 401);
 
     let entity = format!("/api/entities/{}", yard.ann);
     assert_eq!(ask(yard.gateway.secret(Method::DELETE, &entity)).await.0, 204);

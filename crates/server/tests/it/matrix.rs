@@ -257,7 +257,11 @@ impl World {
     async fn cancel(&self, door: Door, paused: &Paused) {
         let Paused { run, space, .. } = paused;
         let request = match door {
-            Door::Native => self.post(&format!("/api/runs/{run}/cancel"), &json!({})),
+            // Natively a run is stopped by a backend.
+            Door::Native => {
+                let path = format!("/api/runs/{run}/cancel");
+                self.gateway.secret(Method::POST, &path).json(&json!({}))
+            }
             Door::AiSdk => self.post(&format!("/api/chat/{space}/stop"), &json!({})),
             Door::AgUi => self.post(&format!("/copilotkit/agent/story/stop/{space}"), &json!({})),
             Door::A2a => self.a2a("CancelTask", json!({ "id": run })),

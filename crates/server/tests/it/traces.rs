@@ -150,10 +150,9 @@ async fn u26_models_tools_and_agents_below_hear_of_the_span() {
     let look = json!({ "name": "look", "description": "Asks an API", "executionType": "request",
         "inputSchema": { "type": "object", "properties": {} },
         "execution": { "url": format!("{}/orders", world.far.url()) } });
-    let helper = json!({ "name": "helper", "description": "Another agent", "executionType": "ai-agent",
-        "execution": { "agentId": "below" } });
-    world.agent(json!({ "agent": { "name": "below" }, "model": demo })).await;
-    world.agent(json!({ "agent": { "name": "above" }, "model": demo, "tools": [look, helper] })).await;
+    let other = json!({ "name": "helper", "description": "Another agent", "executionType": "ai-agent",
+        "execution": { "agentConfig": { "agent": { "name": "below" }, "model": demo } } });
+    world.agent(json!({ "agent": { "name": "above" }, "model": demo, "tools": [look, other] })).await;
     let far = json!({ "provider": "far", "name": "gpt" });
     world.agent(json!({ "agent": { "name": "far" }, "model": far })).await;
 
