@@ -122,6 +122,7 @@ fn with_list(page: &str, proofs: &Proofs) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn root() -> PathBuf {
