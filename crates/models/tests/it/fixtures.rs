@@ -99,7 +99,7 @@ pub(crate) fn hasty() -> Timeouts {
         head: Duration::from_secs(10),
         idle: Duration::from_secs(10),
         stall: Duration::from_secs(10),
-        tail: Duration::from_millis(50),
+        tail: Duration::from_secs(10),
     }
 }
 

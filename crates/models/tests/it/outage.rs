@@ -174,8 +174,9 @@ async fn an_error_event_before_the_first_chunk_is_tried_again() {
 #[tokio::test]
 async fn a_reply_that_is_whole_survives_a_hang_or_break_at_its_tail() {
     let whole = || Reply::stream().text("all").finish("stop");
+    let timeouts = Timeouts { tail: SHORT, ..hasty() };
     for reply in [whole().hang(), whole().cut_after(usize::MAX)] {
-        let (outcome, requests) = run(vec![reply], hasty()).await;
+        let (outcome, requests) = run(vec![reply], timeouts).await;
         assert_eq!(outcome.error, None);
         assert_eq!((outcome.text().as_str(), requests), ("all", 1));
     }
