@@ -91,7 +91,16 @@ pub async fn page(
     mut place: Place,
 ) -> Result<(Vec<Line>, Option<Place>), StoreError> {
     if let Some(run) = place.runs.first().cloned() {
-        let logged = log::read(tx, tenant, &run, place.seq, limits::PAGE).await?;
+        let logged = match log::read(tx, tenant, &run, place.seq, limits::PAGE).await {
+            // One log that cannot be read keeps nobody from the rest.
+            Err(StoreError::Undecodable(why)) => {
+                place.runs.remove(0);
+                place.seq = 0;
+                let row = serde_json::json!({"run": run, "unreadable": why.to_string()});
+                return Ok((vec![Line { table: "events", row }], Some(place)));
+            }
+            logged => logged?,
+        };
         place.seq = logged.last().map_or(0, |last| last.seq);
         if logged.len() < limits::PAGE as usize {
             place.runs.remove(0);

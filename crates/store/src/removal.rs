@@ -1,9 +1,10 @@
 //! Removes all of an entity or a tenant, in many small transactions, so that
 //! nobody waits for it. One that is cut short is simply asked for again.
 
-use toolyard_protocol::{EntityId, RunId, SpaceId, TenantId};
+use toolyard_protocol::{EntityId, RunId, SpaceId, TenantId, limits};
 
 use crate::error::StoreError;
+use crate::runs::{self, RunRow};
 use crate::store::Store;
 use crate::tx::{Tx, args};
 use crate::{audit, entities, retention, spaces};
@@ -20,11 +21,7 @@ pub async fn entity(
     id: &EntityId,
     actor: &str,
 ) -> Result<bool, StoreError> {
-    let (t, e) = (tenant.clone(), id.clone());
-    let known = store.read(move |tx| Box::pin(async move { entities::get(tx, &t, &e).await }));
-    if known.await?.is_none() {
-        return Ok(false);
-    }
+    // Also for one that is gone: an earlier removal may have been cut short.
     forget_deeds(store, tenant, id).await?;
     let (t, e, by) = (tenant.clone(), id.clone(), actor.to_owned());
     let existed = store
@@ -48,6 +45,7 @@ async fn forget_deeds(store: &Store, tenant: &TenantId, id: &EntityId) -> Result
         let (t, e) = (tenant.clone(), id.clone());
         let next = store.read(move |tx| Box::pin(async move { lone_space(tx, &t, &e).await })).await?;
         let Some(space) = next else { break };
+        forget_runs(store, tenant, &space).await?;
         let t = tenant.clone();
         store.write(move |tx| Box::pin(async move { spaces::delete(tx, &t, &space).await })).await?;
     }
@@ -72,6 +70,26 @@ async fn forget_deeds(store: &Store, tenant: &TenantId, id: &EntityId) -> Result
         let t = tenant.clone();
         store.write(move |tx| Box::pin(async move { unsay(tx, &t, &said).await })).await?;
     }
+    Ok(())
+}
+
+/// Removes the runs of a space one by one: all at once may take long.
+async fn forget_runs(store: &Store, tenant: &TenantId, space: &SpaceId) -> Result<(), StoreError> {
+    let mut before: Option<RunId> = None;
+    loop {
+        let (t, s, from) = (tenant.clone(), space.clone(), before.take());
+        let page = store.read(move |tx| {
+            Box::pin(async move { runs::list(tx, &t, Some(&s), None, from.as_ref(), limits::PAGE).await })
+        });
+        let page: Vec<RunRow> = page.await?;
+        let Some(last) = page.last() else { break };
+        before = Some(last.id.clone());
+        for run in page.into_iter().filter(|run| run.parent.is_none()) {
+            let t = tenant.clone();
+            store.write(move |tx| Box::pin(async move { retention::remove(tx, &t, &run.id).await })).await?;
+        }
+    }
+    while store.write(|tx| Box::pin(async move { retention::sweep(tx).await })).await? {}
     Ok(())
 }
 
@@ -131,6 +149,8 @@ async fn unsay(
         tx.exec("DELETE FROM messages WHERE tenant = $1 AND space = $2 AND pos = $3", place).await?;
         let named = args![tenant.as_str(), space.as_str(), id];
         tx.exec("DELETE FROM message_names WHERE tenant = $1 AND space = $2 AND message = $3", named).await?;
+        // A summary of it goes too; who needs one reads the messages that are left.
+        tx.exec("DELETE FROM compactions WHERE tenant = $1 AND space = $2 AND up_to >= $3", place).await?;
         tx.exec(
             "UPDATE spaces SET gone_to = $1 WHERE tenant = $2 AND id = $3 AND gone_to < $1",
             args![*pos, tenant.as_str(), space.as_str()],

@@ -16,11 +16,14 @@ pub(super) const ID: &str = "rate-limit";
 const KEY: &str = "rate-limit";
 /// People that are remembered at once; who was longest away is forgotten first.
 const PEOPLE: usize = 10_000;
+/// Turns within the time, if nothing else is bounded.
+const TURNS: u32 = 20;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Options {
-    pub turns: u32,
+    /// 20 if nothing is bounded.
+    pub turns: Option<u32>,
     /// Tokens, read and written, of the turns that ended.
     pub tokens: Option<u64>,
     /// What these turns cost, where the model has a price.
@@ -30,7 +33,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { turns: 20, tokens: None, cost_usd: None, per_seconds: 60 }
+        Self { turns: None, tokens: None, cost_usd: None, per_seconds: 60 }
     }
 }
 
@@ -72,12 +75,13 @@ impl RateLimit {
     /// Counts a turn. The text says what is used up and how long to wait.
     fn begin(&self, who: &str) -> Result<(), HookError> {
         let Options { turns, tokens, cost_usd, per_seconds } = self.options;
+        let turns = turns.or((tokens.is_none() && cost_usd.is_none()).then_some(TURNS));
         let window = Duration::from_secs(per_seconds);
         self.with(who, |entries, now| {
             let wait = entries.first().map_or(window, |e| window.saturating_sub(now.duration_since(e.at)));
             let seconds = wait.as_secs().max(1);
             let sum = |of: fn(&Entry) -> u64| entries.iter().map(of).fold(0, u64::saturating_add);
-            if sum(|entry| entry.turns) >= u64::from(turns) {
+            if turns.is_some_and(|most| sum(|entry| entry.turns) >= u64::from(most)) {
                 return Err(HookError(format!(
                     "Rate limit exceeded. Please try again in {seconds} seconds."
                 )));

@@ -197,6 +197,9 @@ impl Hook for Traces {
 
     fn on_after_tool_call<'a>(&'a self, stage: &'a mut Stage<'_>, ran: &'a mut Ran) -> Step<'a> {
         let mut course = Course::of(stage);
+        if course.trace.is_empty() {
+            return done();
+        }
         let begun = course.calls.remove(ran.id.as_str()).unwrap_or_else(Open::now);
         let attributes = vec![
             (names::OPERATION, Some(json!("execute_tool"))),
@@ -214,6 +217,9 @@ impl Hook for Traces {
 
     fn on_agent_response<'a>(&'a self, stage: &'a mut Stage<'_>, answer: &'a mut Answer) -> Step<'a> {
         let mut course = Course::of(stage);
+        if course.trace.is_empty() {
+            return done();
+        }
         course.fall_silent(stage);
         let attributes = vec![
             (names::OPERATION, Some(json!("invoke_agent"))),

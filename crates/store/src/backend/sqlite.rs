@@ -72,7 +72,6 @@ impl Frame {
         }
     }
 
-    /// If this fails the transaction is over, which the group notices.
     fn take_back(self, conn: &Connection) -> rusqlite::Result<()> {
         match self {
             Self::Whole => run(conn, "ROLLBACK").and_then(|()| run(conn, "BEGIN IMMEDIATE")),
@@ -347,7 +346,10 @@ where
             Err(e) => (Err(E::from(e.into())), Vec::new()),
         },
         Err(refused) => {
-            let _ = frame.take_back(conn);
+            // What cannot be taken back must not be committed with the others.
+            if frame.take_back(conn).is_err() {
+                let _ = run(conn, "ROLLBACK");
+            }
             (Err(refused), Vec::new())
         }
     }
