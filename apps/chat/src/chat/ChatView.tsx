@@ -1,12 +1,13 @@
 import { useToolRegistry } from "@toolyard/react";
-import { Unplug } from "lucide-react";
+import { Bot, Unplug } from "lucide-react";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { get } from "../api/gateway.ts";
-import type { AgentRow, Model } from "../api/types.ts";
+import type { Model } from "../api/types.ts";
+import { rememberAgent, usePickedAgent } from "../lib/agents.ts";
 import { sentence, useQuery } from "../lib/query.ts";
-import { go } from "../lib/router.tsx";
+import { go, Link } from "../lib/router.tsx";
 import { useOffer } from "../page-tools/useOffer.ts";
-import { Wrong } from "../parts/parts.tsx";
+import { Empty, Wrong } from "../parts/parts.tsx";
 import { Composer } from "./Composer.tsx";
 import { liveRun, type Message } from "./conversation.ts";
 import { beginChat, edit, retry, say, stop, type Attached, type Choice } from "./send.ts";
@@ -15,9 +16,8 @@ import { useSpace } from "./useSpace.ts";
 import { Welcome } from "./Welcome.tsx";
 
 export function ChatView({ spaceId, defaultAgent }: { spaceId: string | undefined; defaultAgent: string }) {
-  const agents = useQuery("agents", () => get<{ agents: AgentRow[] }>("/api/agents", { limit: 200 }), { mark: "agents" });
+  const { agents, none, agent: picked, pick } = usePickedAgent(defaultAgent);
   const models = useQuery("models", () => get<{ models: Model[] }>("/api/models"));
-  const [picked, setPicked] = useState(() => sessionStorage.getItem("toolyard_agent") ?? defaultAgent);
   const [model, setModel] = useState(() => localStorage.getItem("toolyard_model") ?? "");
   const [wrong, setWrong] = useState<string>();
   const { conversation, link, error, loadOlder } = useSpace(spaceId);
@@ -47,11 +47,11 @@ export function ChatView({ spaceId, defaultAgent }: { spaceId: string | undefine
   const demo = models.data !== undefined && available.every((row) => row.provider === "demo");
   const composer = (
     <Composer
-      agents={agents.data?.agents ?? []}
+      agents={agents}
       agent={agent}
       onAgent={spaceId ? undefined : (name) => {
-        sessionStorage.setItem("toolyard_agent", name);
-        setPicked(name);
+        rememberAgent(name);
+        pick(name);
       }}
       models={available}
       model={available.some((row) => row.id === model) ? model : ""}
@@ -66,6 +66,18 @@ export function ChatView({ spaceId, defaultAgent }: { spaceId: string | undefine
     />
   );
 
+  if (!spaceId && none) {
+    return (
+      <div className="scroll">
+        <Empty icon={Bot} title="There is no agent yet">
+          <p>An agent is a name, a model and its tools.</p>
+          <Link className="button primary" href="/agents">
+            Make an agent
+          </Link>
+        </Empty>
+      </div>
+    );
+  }
   if (!spaceId) {
     return (
       <>

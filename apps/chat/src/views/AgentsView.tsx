@@ -4,6 +4,7 @@ import { AgentEditor } from "../agents/AgentEditor.tsx";
 import { TryAgent } from "../agents/TryAgent.tsx";
 import { get, remove } from "../api/gateway.ts";
 import type { AgentRow } from "../api/types.ts";
+import { rememberAgent } from "../lib/agents.ts";
 import { sentence, touch, useQuery } from "../lib/query.ts";
 import { go, Link } from "../lib/router.tsx";
 import { ago } from "../lib/words.ts";
@@ -69,7 +70,7 @@ function AgentList() {
 }
 
 function tryOut(name: string): void {
-  sessionStorage.setItem("toolyard_agent", name);
+  rememberAgent(name);
   go("/");
 }
 

@@ -2,7 +2,8 @@ import { useToolRegistry, useToolSelection, type RegistryService, type RegistryT
 import { Globe, LaptopMinimal, Play, Puzzle, RefreshCw, Server, Wrench, type LucideIcon } from "lucide-react";
 import { useState } from "react";
 import { get, post } from "../api/gateway.ts";
-import type { AgentRow, McpServer } from "../api/types.ts";
+import type { McpServer } from "../api/types.ts";
+import { usePickedAgent } from "../lib/agents.ts";
 import { sentence, useQuery } from "../lib/query.ts";
 import { human, plural } from "../lib/words.ts";
 import { Button, Empty, Loading, Page, RiskBadge, SearchField, Sheet, Shown, Switch, Wrong } from "../parts/parts.tsx";
@@ -16,8 +17,7 @@ function iconOf(service: RegistryService): LucideIcon {
 }
 
 export default function ToolsView({ defaultAgent }: { defaultAgent: string }) {
-  const [agent, setAgent] = useState(() => sessionStorage.getItem("toolyard_agent") ?? defaultAgent);
-  const agents = useQuery("agents", () => get<{ agents: AgentRow[] }>("/api/agents", { limit: 200 }), { mark: "agents" });
+  const { agents, agent, pick } = usePickedAgent(defaultAgent);
   const { services, tools, isLoading, error, refresh } = useToolRegistry({ agent });
   const { select } = useToolSelection();
   const [asked, setAsked] = useState("");
@@ -31,8 +31,8 @@ export default function ToolsView({ defaultAgent }: { defaultAgent: string }) {
     <Page title="Tools" lead="What an agent may use in your chats. A change counts from the next message on, in every tab.">
       <div className="filters">
         <SearchField value={asked} onChange={setAsked} label="Search tools" />
-        <select className="field" aria-label="Agent" value={agent} onChange={(event) => setAgent(event.target.value)}>
-          {(agents.data?.agents ?? [{ id: agent, name: agent }]).map((row) => (
+        <select className="field" aria-label="Agent" value={agent} onChange={(event) => pick(event.target.value)}>
+          {(agents.length > 0 ? agents : [{ id: agent, name: agent }]).map((row) => (
             <option key={row.id}>{row.name}</option>
           ))}
         </select>

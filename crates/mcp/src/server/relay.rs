@@ -25,6 +25,8 @@ const PATIENCE: Patience =
     Patience { head: Duration::from_secs(24 * 3600), idle: Duration::from_secs(60), bytes: 1 << 40 };
 /// Before a stream that ended is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long requests may still take when the input has ended.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Lines that wait to be written. When they are full, answers wait.
 const BACKLOG: usize = 64;
 
@@ -74,10 +76,11 @@ impl Relay {
                 }
             }
         };
-        let reading = self.read(from, say);
+        let mut writing = std::pin::pin!(writing);
         tokio::select! {
-            () = reading => {}
-            () = writing => {}
+            // Nobody speaks any more: what was said is written to its end.
+            () = self.read(from, say) => writing.await,
+            () = &mut writing => {}
         }
         self.far.close().await;
     }
@@ -125,6 +128,11 @@ impl Relay {
                 (_, _) => far.notify(message).await,
             }
         }
+        // What was asked before the input ended is answered, if that does not take long.
+        let rest = async {
+            while flying.values().any(|task| !task.is_finished()) && tasks.join_next().await.is_some() {}
+        };
+        let _ = tokio::time::timeout(LAST_WORDS, rest).await;
         tasks.shutdown().await;
     }
 }

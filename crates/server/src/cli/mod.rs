@@ -110,7 +110,7 @@ enum Command {
     /// Reads one document in a process of its own. The gateway starts it by itself.
     #[command(hide = true)]
     Extract { form: String },
-    /// Copy the SQLite database of a stopped gateway into a file.
+    /// Copy the SQLite database into a file, also while the gateway runs.
     Backup {
         #[arg(value_name = "FILE")]
         file: PathBuf,

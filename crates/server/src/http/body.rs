@@ -76,6 +76,11 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
 pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     let body = if body.is_empty() { b"{}" } else { body };
     depth::check(body)?;
+    // A list would be read as the fields in their order.
+    let starts = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    if starts.is_some_and(|byte| matches!(byte, b'[' | b'"' | b'n' | b't' | b'f' | b'-' | b'0'..=b'9')) {
+        return Err(ApiError::new(ErrorCode::BadRequest, "The body must be a JSON object"));
+    }
     let mut reader = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|e| {
         let path = e.path().to_string();
@@ -140,6 +145,9 @@ mod tests {
         assert_eq!(why(r#"{"name":"x","name":"y"}"#), "duplicate field `name`");
         assert!(why(r#"{"name":"#).starts_with("The body is not JSON"));
         assert!(why(r#"{"name":"x"} trailing"#).starts_with("The body is not JSON"));
+        for other in [r#"["x"]"#, " [", "null", "true", "5", "-1", r#""x""#] {
+            assert_eq!(why(other), "The body must be a JSON object", "{other}");
+        }
         // Unknown fields are ignored, so that a newer client still works.
         assert_eq!(why(r#"{"name":"x","newer":1}"#), "");
     }

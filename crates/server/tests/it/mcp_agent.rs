@@ -417,6 +417,25 @@ impl Program {
     }
 }
 
+/// A script writes its requests and closes: each is still answered.
+#[tokio::test]
+async fn a_program_whose_input_ends_answers_what_it_was_asked() {
+    let gateway = gateway().await;
+    let mut program = Program::start(&gateway);
+    let listing = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {} });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    for message in [initialize(), ready, listing] {
+        program.say(&message.to_string()).await;
+    }
+    let Program { child: _child, to, mut from } = program;
+    drop(to);
+    let mut answered = Vec::new();
+    while let Some(line) = tokio::time::timeout(PATIENCE, from.next_line()).await.unwrap().unwrap() {
+        answered.push(serde_json::from_str::<Value>(&line).unwrap()["id"].clone());
+    }
+    assert_eq!(answered, [json!(0), json!(7)]);
+}
+
 /// A desktop keeps its program for days; the gateway behind it may be restarted.
 #[tokio::test]
 async fn the_program_outlives_a_restart_of_the_gateway() {

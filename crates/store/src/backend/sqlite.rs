@@ -200,6 +200,18 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
+/// An empty file, which the copy of a database may fill.
+fn create_private_file(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(path).map(drop)
+}
+
 #[expect(clippy::disallowed_methods, reason = "the one place that opens SQLite")]
 fn connect(path: &Path) -> Result<Connection, OpenError> {
     let conn = Connection::open(path).map_err(failed(path))?;
@@ -230,6 +242,8 @@ pub fn back_up(folder: &Path, into: &Path) -> Result<u64, OpenError> {
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(&path, flags).map_err(|e| failed(e.to_string()))?;
     conn.busy_timeout(Duration::from_secs(30)).map_err(|e| failed(e.to_string()))?;
+    // It holds every conversation: it is its owner's alone.
+    create_private_file(into).map_err(|e| failed(e.to_string()))?;
     let target = into.to_str().ok_or_else(|| failed("the file's name is not UTF-8".to_owned()))?;
     conn.execute("VACUUM INTO ?1", [target]).map_err(|e| failed(e.to_string()))?;
     let file = File::open(into).and_then(|f| f.sync_all().map(|()| f)).map_err(|e| failed(e.to_string()))?;
