@@ -71,7 +71,7 @@ export function ChatView({ spaceId, defaultAgent }: { spaceId: string | undefine
       <div className="scroll">
         <Empty icon={Bot} title="There is no agent yet">
           <p>An agent is a name, a model and its tools.</p>
-          <Link className="button primary" href="/agents">
+          <Link className="button main" href="/agents/new">
             Make an agent
           </Link>
         </Empty>
