@@ -38,6 +38,7 @@ pub struct Peer {
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
+    pub headers: HeaderMap,
     body: Incoming,
     line: Option<Line>,
     peer: Arc<Peer>,
@@ -53,14 +54,25 @@ impl Peer {
     }
 
     pub async fn get(self: &Arc<Self>, path: &str) -> Result<Answer, HttpError> {
-        self.send(Method::GET, path, Bytes::new()).await
+        self.send(Method::GET, path, Bytes::new(), None).await
     }
 
     pub async fn post(self: &Arc<Self>, path: &str, body: Bytes) -> Result<Answer, HttpError> {
-        self.send(Method::POST, path, body).await
+        self.send(Method::POST, path, body, None).await
     }
 
-    async fn send(self: &Arc<Self>, method: Method, path: &str, body: Bytes) -> Result<Answer, HttpError> {
+    /// Posts, and wants a stream of events as the answer.
+    pub async fn post_and_follow(self: &Arc<Self>, path: &str, body: Bytes) -> Result<Answer, HttpError> {
+        self.send(Method::POST, path, body, Some("text/event-stream")).await
+    }
+
+    async fn send(
+        self: &Arc<Self>,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        accept: Option<&'static str>,
+    ) -> Result<Answer, HttpError> {
         let mut line = self.line().await?;
         let mut request = Request::builder().method(method).uri(path).body(Full::new(body))?;
         *request.headers_mut() = self.headers.clone();
@@ -70,9 +82,13 @@ impl Peer {
             let json = hyper::header::HeaderValue::from_static("application/json");
             request.headers_mut().insert(hyper::header::CONTENT_TYPE, json);
         }
+        if let Some(accept) = accept.map(hyper::header::HeaderValue::from_static) {
+            request.headers_mut().insert(hyper::header::ACCEPT, accept);
+        }
         let answer: Response<Incoming> = line.send_request(request).await?;
         let (head, body) = answer.into_parts();
-        Ok(Answer { status: head.status, body, line: Some(line), peer: self.clone() })
+        let (status, headers) = (head.status, head.headers);
+        Ok(Answer { status, headers, body, line: Some(line), peer: self.clone() })
     }
 
     /// An idle connection that is still open, or a new one.

@@ -290,17 +290,16 @@ impl Runtime {
         let watch = owner.is_some().then(|| self.store.feed().watch_run(&new.id));
         let row = log::begin(tx, new, owner.as_ref(), &events).await?;
         let started = watch.is_some();
-        if let Some(watch) = watch {
+        desk.place(watch.map(|watch| {
             let commit = Commit { epoch: row.epoch, after: 0, at: row.created_at, events };
-            let start = Start {
+            Start {
                 tenant: new.tenant.clone(),
                 run: new.id.clone(),
                 epoch: row.epoch,
                 tail: Some(Tail { commit, watch }),
                 recovered: false,
-            };
-            desk.starts.push(start);
-        }
+            }
+        }));
         Ok(started)
     }
 }

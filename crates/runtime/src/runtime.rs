@@ -22,7 +22,7 @@ use crate::family;
 use crate::knowledge::Library;
 use crate::live::{self, Live};
 use crate::parked::Parking;
-use crate::scheduler;
+use crate::scheduler::{self, Lonely};
 use crate::settings::Settings;
 use crate::slots::{Slot, Slots};
 use crate::starting::Desk;
@@ -171,15 +171,14 @@ impl Runtime {
     }
 
     /// Runs that this node owns and nobody here works on, as they stay behind
-    /// when the answer to a commit is lost. `before` holds those of the last
-    /// look: a run that has just been committed is about to get its worker.
-    pub(crate) async fn adopt(self: &Arc<Self>, before: &mut HashSet<RunId>) -> Result<(), StoreError> {
+    /// when the answer to a commit is lost.
+    pub(crate) async fn adopt(self: &Arc<Self>, lonely: &mut Lonely) -> Result<(), StoreError> {
         let me = self.owner.clone();
         let owned = self.store.read(move |tx| Box::pin(async move { runs::owned_by(tx, &me).await })).await?;
-        let lonely: Vec<Claimed> =
+        let alone: Vec<Claimed> =
             owned.into_iter().filter(|c| !self.active().contains(&(c.run.clone(), c.epoch))).collect();
-        let known = std::mem::replace(before, lonely.iter().map(|c| c.run.clone()).collect());
-        for claimed in lonely.into_iter().filter(|c| known.contains(&c.run)) {
+        let still = lonely.again(alone.iter().map(|c| c.run.clone()));
+        for claimed in alone.into_iter().filter(|c| still.contains(&c.run)) {
             let Some(slot) = self.slots.take(1).pop() else { return Ok(()) };
             tracing::warn!(run = %claimed.run, "a run of this node had no worker");
             self.begin_claimed(claimed, slot).await;

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use toolyard_protocol::RunId;
 use toolyard_store::{StoreError, failpoint, nodes, plans, runs, waits};
@@ -15,10 +15,37 @@ const DUE: u32 = 64;
 /// Runs claimed in one round.
 const CLAIM: usize = 64;
 
+/// Runs of this node without a worker, as the last look found them. A run that
+/// has just been committed is about to get its worker, so looks are apart from
+/// each other however often the scheduler is rung.
+#[derive(Debug, Default)]
+pub(crate) struct Lonely {
+    runs: HashSet<RunId>,
+    looked: Option<Instant>,
+}
+
+impl Lonely {
+    fn is_time(&mut self, now: Instant, apart: Duration) -> bool {
+        let due = self.looked.is_none_or(|last| now.duration_since(last) >= apart);
+        if due {
+            self.looked = Some(now);
+        }
+        due
+    }
+
+    /// Takes a new look; answers those that were lonely at the last one too.
+    pub(crate) fn again(&mut self, found: impl IntoIterator<Item = RunId>) -> HashSet<RunId> {
+        let found: HashSet<RunId> = found.into_iter().collect();
+        let still = found.intersection(&self.runs).cloned().collect();
+        self.runs = found;
+        still
+    }
+}
+
 /// Looks at the ledger and the queue until the runtime stops.
 pub(crate) async fn run(runtime: Arc<Runtime>) {
     let stop = runtime.stop_token().clone();
-    let mut lonely = HashSet::new();
+    let mut lonely = Lonely::default();
     while !stop.is_cancelled() {
         let rest = match round(&runtime, &mut lonely).await {
             Ok(rest) => rest,
@@ -36,9 +63,11 @@ pub(crate) async fn run(runtime: Arc<Runtime>) {
 }
 
 /// One round; answers how long to rest.
-async fn round(runtime: &Arc<Runtime>, lonely: &mut HashSet<RunId>) -> Result<Duration, StoreError> {
+async fn round(runtime: &Arc<Runtime>, lonely: &mut Lonely) -> Result<Duration, StoreError> {
     claim(runtime).await?;
-    runtime.adopt(lonely).await?;
+    if lonely.is_time(Instant::now(), runtime.settings.tick) {
+        runtime.adopt(lonely).await?;
+    }
     let more = expire_due(runtime).await?;
     let planned = runtime.start_due_plans().await?;
     if more || planned {
@@ -112,4 +141,21 @@ async fn claim(runtime: &Arc<Runtime>) -> Result<(), StoreError> {
         runtime.begin_claimed(claimed, slot).await;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_lonely_when_two_looks_that_are_apart_find_it_so() {
+        let (mut lonely, tick, start) = (Lonely::default(), Duration::from_secs(1), Instant::now());
+        let (new, left) = (RunId::mint(), RunId::mint());
+        assert!(lonely.is_time(start, tick));
+        assert!(lonely.again([new.clone(), left.clone()]).is_empty());
+        assert!(!lonely.is_time(start + tick / 2, tick), "however often the scheduler is rung");
+        assert!(lonely.is_time(start + tick, tick));
+        assert_eq!(lonely.again([left.clone()]), HashSet::from([left]));
+        assert!(lonely.again([new]).is_empty());
+    }
 }

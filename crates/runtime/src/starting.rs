@@ -22,13 +22,21 @@ pub(crate) const STARTS: usize = 4;
 /// Two commands may race to start one agent's run; the loser looks again.
 const TRIES: usize = 4;
 
+/// The runs that a transaction made this node the owner of, and whether it
+/// left one to the queue.
+#[derive(Debug, Default)]
+pub(crate) struct Starts {
+    runs: Vec<Start>,
+    queued: bool,
+}
+
 /// The slots in hand and the runs that took one.
 #[derive(Debug)]
 pub(crate) struct Desk {
     owner: Owner,
     feed: Feed,
     free: usize,
-    pub(crate) starts: Vec<Start>,
+    pub(crate) starts: Starts,
     /// Calls that ended: counted once it is committed.
     pub(crate) ended: Vec<Ended>,
     /// When calls began, as far as whoever ends them knows.
@@ -37,7 +45,7 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(owner: Owner, feed: Feed, free: usize) -> Self {
-        Self { owner, feed, free, starts: Vec::new(), ended: Vec::new(), began: HashMap::new() }
+        Self { owner, feed, free, starts: Starts::default(), ended: Vec::new(), began: HashMap::new() }
     }
 
     /// Says when a call began, for its count.
@@ -47,7 +55,16 @@ impl Desk {
 
     /// The owner of one more run, while slots last.
     pub(crate) fn owner(&self) -> Option<Owner> {
-        (self.starts.len() < self.free).then(|| self.owner.clone())
+        (self.starts.runs.len() < self.free).then(|| self.owner.clone())
+    }
+
+    /// A run that has its owner starts with the commit; one without waits for
+    /// a slot.
+    pub(crate) fn place(&mut self, start: Option<Start>) {
+        match start {
+            Some(start) => self.starts.runs.push(start),
+            None => self.starts.queued = true,
+        }
     }
 
     /// Appends facts to a live run and wakes it if they make it runnable.
@@ -83,12 +100,14 @@ impl Desk {
             let (tenant, run) = (live.tenant.clone(), live.id.clone());
             let commit = Commit { epoch, after: live.last_seq, at: done.at, events };
             let tail = Some(Tail { commit, watch });
-            self.starts.push(Start { tenant, run, epoch, tail, recovered: false });
-        } else if let Some(start) = self.starts.iter_mut().find(|start| start.run == live.id)
+            self.place(Some(Start { tenant, run, epoch, tail, recovered: false }));
+        } else if let Some(start) = self.starts.runs.iter_mut().find(|start| start.run == live.id)
             && let Some(Tail { commit, .. }) = &mut start.tail
         {
             // One transaction may tell a run several facts: its worker begins with all of them.
             commit.events = commit.events.iter().chain(events.iter()).cloned().collect();
+        } else if wakes && owner.is_none() {
+            self.place(None);
         }
         Ok(())
     }
@@ -96,7 +115,7 @@ impl Desk {
 
 /// One transaction of such a command.
 pub(crate) type Op<T> =
-    Box<dyn for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<(T, Vec<Start>), Refused>> + Send>;
+    Box<dyn for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<(T, Starts), Refused>> + Send>;
 
 impl Runtime {
     /// Slots for the runs that a transaction may start.
@@ -105,11 +124,10 @@ impl Runtime {
     }
 
     /// Works on the runs that took a slot.
-    pub(crate) fn begin_all(self: &Arc<Self>, starts: Vec<Start>, mut slots: Vec<Slot>) {
-        let spare = slots.split_off(starts.len().min(slots.len()));
-        starts.into_iter().zip(slots).for_each(|(start, slot)| self.begin(start, slot));
-        // Without a spare slot something may have been queued.
-        if spare.is_empty() {
+    pub(crate) fn begin_all(self: &Arc<Self>, starts: Starts, slots: Vec<Slot>) {
+        starts.runs.into_iter().zip(slots).for_each(|(start, slot)| self.begin(start, slot));
+        // Whoever frees a slot from now on tells the scheduler.
+        if starts.queued {
             self.slots.queued();
         }
     }

@@ -1,9 +1,11 @@
-//! The gateway's native protocol with a secret key: POST a message, follow the
-//! run's stream, POST the result of the client's tool while it stays open.
+//! The gateway's native protocol with a secret key: POST a message, read the
+//! run's stream that it answers with, POST the result of the client's tool while
+//! it stays open.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
@@ -73,7 +75,7 @@ impl Native {
     }
 
     pub async fn add_history(&self, seat: &Seat, texts: &[String]) -> Result<(), DriveError> {
-        let path = format!("/api/smart-spaces/{}/messages", seat.0);
+        let path = Self::messages(seat);
         for text in texts {
             let message = json!({"content": text, "entityId": self.human, "triggerAgents": false});
             read_json("a message", self.peer.post(&path, body(&message)).await?).await?;
@@ -83,21 +85,40 @@ impl Native {
 
     pub async fn run(&self, seat: &Seat, errand: &Errand) -> Result<Watch, DriveError> {
         let watch = Watch::start();
-        let run = self.start(seat, &errand.prompt()).await?;
-        self.follow(&run, errand, watch).await
+        let answer = self.peer.post_and_follow(&Self::messages(seat), self.message(&errand.prompt())).await?;
+        let answer = accepted("a message", answer).await?;
+        let run = answer.headers.get("x-toolyard-run").and_then(|run| run.to_str().ok());
+        let run = run.ok_or_else(|| DriveError::Failed("no run answers".to_owned()))?.to_owned();
+        self.read(answer, &run, errand, watch).await
+    }
+
+    fn messages(seat: &Seat) -> String {
+        format!("/api/smart-spaces/{}/messages", seat.0)
+    }
+
+    fn message(&self, prompt: &str) -> Bytes {
+        body(&json!({"content": prompt, "entityId": self.human}))
     }
 
     /// Posts a message and gives the run that answers it.
     pub async fn start(&self, seat: &Seat, prompt: &str) -> Result<String, DriveError> {
-        let path = format!("/api/smart-spaces/{}/messages", seat.0);
-        let message = body(&json!({"content": prompt, "entityId": self.human}));
-        let posted = read_json("a message", self.peer.post(&path, message).await?).await?;
+        let posted = self.peer.post(&Self::messages(seat), self.message(prompt)).await?;
+        let posted = read_json("a message", posted).await?;
         text_at("the run", &posted, "/runs/0/runId")
     }
 
     /// Follows a run to its end and runs its client's tools.
-    pub async fn follow(&self, run: &str, errand: &Errand, mut watch: Watch) -> Result<Watch, DriveError> {
-        let mut stream = self.open(&Self::run_stream(run)).await?;
+    pub async fn follow(&self, run: &str, errand: &Errand, watch: Watch) -> Result<Watch, DriveError> {
+        self.read(self.open(&Self::run_stream(run)).await?, run, errand, watch).await
+    }
+
+    async fn read(
+        &self,
+        mut stream: Answer,
+        run: &str,
+        errand: &Errand,
+        mut watch: Watch,
+    ) -> Result<Watch, DriveError> {
         let (mut frames, mut completed) = (Frames::default(), false);
         while let Some(bytes) = stream.next().await? {
             watch.read(&bytes);

@@ -175,6 +175,7 @@ impl Worker {
             first_open_turn: self.first_open_turn,
             taint_told: self.taint_told,
             watched: self.rt.store.feed().has_readers(&self.id, self.space().as_ref()),
+            tools: self.tools.clone().filter(|_| self.doomed.is_none() && !self.looks_at_results()),
         }
     }
 

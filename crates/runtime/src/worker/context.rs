@@ -13,7 +13,7 @@ use toolyard_protocol::message::{Part, text_of};
 use toolyard_protocol::run::{FinishReason, Usage};
 use toolyard_protocol::{ErrorCode, Guarded, limits};
 
-use super::{Stop, Worker};
+use super::{Past, Stop, Worker};
 use crate::agents::LoadedAgent;
 
 /// What the model is asked for when a conversation is summarized.
@@ -105,7 +105,7 @@ impl Worker {
             return Ok(Fitted::Turns(turns));
         }
         let keep = context.keep_last.unwrap_or(limits::KEEP_LAST);
-        let own = size - fixed - self.past_tokens();
+        let own = size - fixed - self.before.as_ref().map_or(0, Past::tokens);
         if let Some((up_to, old)) = self.older_part(most.saturating_sub(fixed + own), keep) {
             match self.compact((candidate, others), context.when_full, up_to, old, most).await? {
                 Compacted::Logged | Compacted::Stopped => return Ok(Fitted::Again),
@@ -161,12 +161,6 @@ impl Worker {
         said.usage.add(&usage);
         said.cost = plus(said.cost, cost);
         Some(said)
-    }
-
-    fn past_tokens(&self) -> u64 {
-        let Some(past) = &self.before else { return 0 };
-        let summary = past.summary.as_deref().map_or(0, tokens_of);
-        summary + past.messages.iter().flat_map(|(_, turns)| turns).map(turn_tokens).sum::<u64>()
     }
 
     /// The messages that make room: all but the last few, and of those too as
@@ -292,6 +286,13 @@ async fn summarize(candidate: &Candidate, old: &str, most: u64) -> Result<(Strin
         }
     }
     Ok((said.trim().to_owned(), usage))
+}
+
+impl Past {
+    pub(super) fn tokens(&self) -> u64 {
+        let summary = self.summary.as_deref().map_or(0, tokens_of);
+        summary + self.messages.iter().flat_map(|(_, turns)| turns).map(turn_tokens).sum::<u64>()
+    }
 }
 
 /// Takes the text out of old results until the rest fits, the oldest first.

@@ -31,16 +31,18 @@ impl Worker {
             Some(Value::Object(state)) => state.clone(),
             _ => State::new(),
         };
-        Chain::new(hooks, self.scene(), state)
+        // Most agents have no plugins: nobody asks for the vendor then.
+        let vendor = if hooks.is_empty() { String::new() } else { self.vendor() };
+        Chain::new(hooks, self.scene(vendor), state)
     }
 
-    pub(super) fn scene(&self) -> Scene {
+    pub(super) fn scene(&self, vendor: String) -> Scene {
         let created = self.run.created();
         Scene {
             run: self.id.clone(),
             client: self.works_for(),
             thread: created.and_then(|c| c.space.clone()),
-            provider: self.vendor(),
+            provider: vendor,
             message: self.run.message().to_string(),
             step: self.run.step(),
             // A later turn has a request of its own.
@@ -187,6 +189,12 @@ impl Worker {
             }
         }
         notes
+    }
+
+    /// A plugin looks at the results of calls.
+    pub(super) fn looks_at_results(&self) -> bool {
+        let hooks = self.hooks.iter().flat_map(|hooks| hooks.all.iter());
+        hooks.map(|hook| hook.nature()).any(|nature| nature.points.has(HookName::OnAfterToolCall))
     }
 
     /// What the plugins make of a result before it is logged.

@@ -34,7 +34,7 @@ use crate::agents::{Found, LoadedAgent, LoadedTools};
 use crate::parked::Parked;
 use crate::runtime::{Runtime, Start, Tail};
 use context::{Debt, Squeezed};
-use history::Past;
+pub(crate) use history::Past;
 pub(crate) use hooked::TOGETHER;
 pub(crate) use scribe::step_parts;
 pub(crate) use search::SEARCH;
@@ -195,10 +195,11 @@ impl Worker {
     }
 
     /// Whoever answers soon need not fold the log again.
-    fn keep_parked(&self) {
+    fn keep_parked(&mut self) {
         if !self.run.is_finished() {
             let (tenant, id, seq, run) = (self.tenant.clone(), self.id.clone(), self.seq, self.run.clone());
-            self.rt.parking.put(Parked { tenant, id, seq, run });
+            let before = self.before.take_if(|past| past.is_little());
+            self.rt.parking.put(Parked { tenant, id, seq, run, before, at: Instant::now() });
         }
     }
 
@@ -209,8 +210,9 @@ impl Worker {
     /// Reads the log, or takes it from whoever has just written it: all of it,
     /// or what follows the place where the run was parked here.
     async fn fold_log(&mut self) -> Result<(), Stop> {
-        if let Some(Parked { seq, run, .. }) = self.rt.parking.take(&self.tenant, &self.id) {
-            (self.seq, self.run) = (seq, run);
+        if let Some(mut parked) = self.rt.parking.take(&self.tenant, &self.id) {
+            self.before = parked.fresh_past();
+            (self.seq, self.run) = (parked.seq, parked.run);
         }
         if let Some(commit) = self.tail.take().filter(|commit| commit.after == self.seq) {
             self.fold_commit(&commit);

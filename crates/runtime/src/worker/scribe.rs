@@ -3,19 +3,22 @@
 
 use std::sync::Arc;
 
-use toolyard_engine::{Input, Run};
+use toolyard_engine::{Effect, Input, Run};
+use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::event::{BlobRef, Event, RunCreated};
 use toolyard_protocol::message::{Part, Speaker};
 use toolyard_protocol::wait::WaitKind;
-use toolyard_protocol::{AgentName, BranchId, MessageId, RunId, TenantId, Timestamp};
+use toolyard_protocol::{AgentName, BranchId, MessageId, RunId, TenantId, Timestamp, ToolOutcome};
 use toolyard_store::compactions::{self, Compaction, Reader};
 use toolyard_store::log::{self, Append, AppendError, Appended};
 use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::runs::{self, After, Owner};
 use toolyard_store::usage::{self, Used};
 use toolyard_store::{Tx, blobs, spaces};
+use toolyard_tools::basic;
 
-use crate::agents::LoadedAgent;
+use crate::agents::{LoadedAgent, LoadedTools};
+use crate::blob::fit;
 use crate::family::{self, End, Member};
 use crate::outbox::announce::{Of, announce};
 use crate::starting::Desk;
@@ -39,6 +42,8 @@ pub(super) struct Scribe {
     pub(super) watched: bool,
     /// The space knows that its words are tainted.
     pub(super) taint_told: bool,
+    /// The run's tools, unless a plugin looks at results.
+    pub(super) tools: Option<Arc<LoadedTools>>,
 }
 
 /// All that one append writes.
@@ -61,12 +66,20 @@ pub(super) struct Draft {
 impl Scribe {
     /// What follows from an input, and the run as it is then. None if nothing does.
     pub(super) fn draft(&self, input: Input, blobs: Vec<(BlobRef, Vec<u8>)>) -> Option<(Run, Draft)> {
-        let events = self.run.next(self.now, input);
+        let mut events = self.run.next(self.now, input);
         if events.is_empty() {
             return None;
         }
         let mut next = self.run.clone();
         events.iter().for_each(|e| next.fold(e));
+        while let Some(end) = self.ends_at_once(&next) {
+            let more = next.next(self.now, end);
+            if more.is_empty() {
+                break;
+            }
+            more.iter().for_each(|e| next.fold(e));
+            events.extend(more);
+        }
         let after = after(&next);
         let speaks = events.iter().any(|e| matches!(e, Event::ModelReplied(_) | Event::RunFinished(_)));
         let said = if speaks { self.turn_messages(&next) } else { Vec::new() };
@@ -78,6 +91,23 @@ impl Scribe {
         let end = next.finished().map(|finished| family::end_of(&next, finished));
         let taints = next.tainted() && !self.taint_told;
         Some((next, Draft { events: events.into(), after, new, grown, blobs, used, end, taints }))
+    }
+
+    /// The end of a call that needs nothing but its arguments. It has no effect,
+    /// so it stands in the commit that asks for it.
+    fn ends_at_once(&self, run: &Run) -> Option<Input> {
+        let tools = self.tools.as_ref().filter(|tools| run.toolset() == Some(&tools.hash))?;
+        run.due().into_iter().find_map(|effect| {
+            let Effect::RunTool { call, tool, args, untrusted, .. } = effect else { return None };
+            let Execution::Basic(basic) = &tools.set.find(tool.as_str())?.execution else { return None };
+            let fitted = fit(ToolOutcome::Ok(basic::execute(basic, &args)?));
+            // A large value lies beside the log, as those of other tools do.
+            if fitted.blob.is_some() {
+                return None;
+            }
+            let (outcome, blob, notes) = (fitted.outcome, None, Vec::new());
+            Some(Input::ToolEnded { call, outcome, blob, untrusted, notes })
+        })
     }
 
     /// What these events used, if the agent has a budget of its own.

@@ -15,6 +15,7 @@ use toolyard_store::{StoreError, blobs, messages};
 use super::call::Call;
 use super::{answer, page};
 use crate::http::{Refusal, version};
+use crate::sse;
 
 /// A message to post. `content` is text, or `parts` says more.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -156,9 +157,12 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
 }
 
 /// `POST …/messages`: one transaction with the runs that it starts or feeds.
+/// Who accepts a stream gets the run that answers, if it is one.
 pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
     let new: NewMessage = call.json()?;
+    let follows = sse::wanted(&call)?;
     let (space, viewer) = call.space()?;
+    let place = space.id.clone();
     let speaker = speaker(&call, new.role)?;
     let brought = call.app.runtime.accept_client_tools(
         &call.principal,
@@ -186,14 +190,43 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
         respond: Box::new(move |posted: &Posted| (201, posted_body(posted, &seen))),
     });
     let viewer = viewer.clone();
-    let mut answered = match call.app.runtime.post_message(post, once).await? {
-        Fresh::Done(posted) => answer::text(201, posted_body(&posted, &viewer)),
-        Fresh::Before { status, response } => answer::text(status, response),
+    let posted = call.app.runtime.post_message(post, once).await?;
+    let mut answered = match (follows.zip(lone_run(&posted)), posted) {
+        (Some((from, run)), _) => sse::follow(call, run, place, from).await,
+        (None, Fresh::Done(posted)) => answer::text(201, posted_body(&posted, &viewer)),
+        (None, Fresh::Before { status, response }) => answer::text(status, response),
     };
     for warning in &warnings {
         version::warn(answered.headers_mut(), warning);
     }
     Ok(answered)
+}
+
+/// The run that a message reached, if it reached one.
+fn lone_run(posted: &Fresh<Posted>) -> Option<RunId> {
+    match posted {
+        Fresh::Done(Posted { runs, .. }) => match runs.as_slice() {
+            [reached] => reached.run.clone(),
+            _ => None,
+        },
+        Fresh::Before { response, .. } => {
+            let body: PostedBefore = serde_json::from_str(response).ok()?;
+            let [reached] = <[ReachedBefore; 1]>::try_from(body.runs).ok()?;
+            reached.run_id
+        }
+    }
+}
+
+/// What an earlier answer says of the runs.
+#[derive(Debug, Deserialize)]
+struct PostedBefore {
+    runs: Vec<ReachedBefore>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReachedBefore {
+    run_id: Option<RunId>,
 }
 
 fn categories(given: Option<Vec<String>>) -> Result<Option<Vec<String>>, Refusal> {

@@ -80,6 +80,14 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
 }
 
 fn response(route: &Route, generator: &mut SchemaGenerator) -> Value {
+    let mut response = plain_response(route, generator);
+    if route.streams {
+        response["content"]["text/event-stream"] = json!({"schema": {"type": "string"}});
+    }
+    response
+}
+
+fn plain_response(route: &Route, generator: &mut SchemaGenerator) -> Value {
     match (route.response, route.media) {
         (Some(schema), media) => {
             json!({"description": "Done", "content": {media: {"schema": schema(generator)}}})

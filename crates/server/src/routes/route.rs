@@ -102,6 +102,8 @@ pub(crate) struct Route {
     pub(crate) messages: Option<(SchemaOf, SchemaOf)>,
     /// Takes `Idempotency-Key`.
     pub(crate) once: bool,
+    /// Answers with a stream of events to who accepts one.
+    pub(crate) streams: bool,
     /// Refusals are plain text: its clients show the body to people.
     pub(crate) plain: bool,
     pub(crate) handler: Handler,
@@ -190,6 +192,7 @@ impl Route {
             media: "application/json",
             messages: None,
             once: false,
+            streams: false,
             plain: false,
             handler,
         }
@@ -233,6 +236,10 @@ impl Route {
     }
     pub(crate) fn once(mut self) -> Self {
         self.once = true;
+        self
+    }
+    pub(crate) fn or_streams(mut self) -> Self {
+        self.streams = true;
         self
     }
 }

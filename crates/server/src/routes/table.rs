@@ -223,6 +223,7 @@ fn conversation_routes() -> Vec<Route> {
         post("/api/smart-spaces/{space}/messages", Access::Member, "Post a message", messages::post)
             .takes::<messages::NewMessage>(BodyKind::Conversation)
             .gives::<messages::MessagePosted>(201)
+            .or_streams()
             .once(),
         get("/api/smart-spaces/{space}/runs", Access::Member, "List the runs of a space", runs::of_space)
             .asks(&[LIMIT, BEFORE, ("status", "Only runs with this status.")])

@@ -13,8 +13,8 @@ mod steps;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use toolyard_dialects::telling::Telling;
@@ -24,7 +24,7 @@ use toolyard_runtime::Tasks;
 pub(crate) use cursor::cursor;
 pub(crate) use source::Source;
 
-use crate::http::meter;
+use crate::http::{Refusal, meter};
 use crate::routes::call::Call;
 use outlet::Inlet;
 use reader::Reader;
@@ -49,6 +49,23 @@ pub(crate) async fn open(call: Call, source: Source, from: i64) -> Response {
     let first = frames.next().await;
     let mut response = body(first, frames);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response
+}
+
+/// Where a caller who asks for a stream instead of an answer wants it to begin.
+pub(crate) fn wanted(call: &Call) -> Result<Option<i64>, Refusal> {
+    let accept = call.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accept.contains("text/event-stream") { cursor(call).map(Some) } else { Ok(None) }
+}
+
+/// Answers a request that made something with the run that follows from it.
+pub(crate) async fn follow(call: Call, run: RunId, space: SpaceId, from: i64) -> Response {
+    let name = HeaderValue::from_str(run.as_str()).ok();
+    let mut response = open(call, Source::Run { run, space: Some(space) }, from).await;
+    *response.status_mut() = StatusCode::CREATED;
+    if let Some(name) = name {
+        response.headers_mut().insert(RUN, name);
+    }
     response
 }
 

@@ -21,7 +21,7 @@ use toolyard_dialects::telling::{Flow, SoFar, Telling};
 use toolyard_protocol::delta::Delta;
 use toolyard_protocol::event::Event;
 use toolyard_protocol::{Principal, RunId, Timestamp, Viewer, limits};
-use toolyard_store::{Joined, News, StoreError, log, runs};
+use toolyard_store::{Commit, Joined, News, StoreError, log, runs};
 
 use super::outlet::Outlet;
 use super::source::{Item, Source};
@@ -160,8 +160,11 @@ impl Reader {
         let mut lagged: Option<Instant> = None;
         let mut joined = self.source.join(&self.app.store);
         self.check_cursor().await?;
+        let mut known = self.begin(&mut joined).await?;
         loop {
-            self.page().await?;
+            if !std::mem::take(&mut known) {
+                self.page().await?;
+            }
             if self.finished {
                 return Ok(());
             }
@@ -180,6 +183,14 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Who comes right behind a commit of this node hears it from memory. False
+    /// if the log must be asked.
+    async fn begin(&mut self, joined: &mut Joined) -> Result<bool, End> {
+        let next = |commit: &Arc<Commit>| commit.after == self.cursor;
+        let follows = joined.committed.borrow().commit.as_ref().is_some_and(next);
+        if follows { self.commit(&mut joined.committed).await } else { Ok(false) }
     }
 
     /// A position ahead of the log is of another life, and one before an event

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolyard_protocol::sse::SseEvent;
 
 use crate::gateway::{Folder, Gateway, PATIENCE, SECRET, ask, fine};
-use crate::yard::{Stream, Yard, data, durable, eventually, read_all};
+use crate::yard::{Stream, Yard, data, durable, eventually, join, read_all};
 
 const CALL: &str = "call getUserApproval {\"q\":\"ok?\"}";
 
@@ -243,4 +243,55 @@ async fn a_removed_member_stops_reading_a_busy_stream() {
             break;
         }
     }
+}
+
+#[tokio::test]
+async fn who_accepts_a_stream_gets_the_run_with_the_message() {
+    let yard = Yard::new().await;
+    let path = format!("/api/smart-spaces/{}/messages", yard.space);
+    let post = |text: &str| {
+        let request = yard.gateway.user("ann", Method::POST, &path).header("accept", "text/event-stream");
+        request.json(&json!({"content": text}))
+    };
+    let response = post(CALL).header("idempotency-key", "once").send().await.unwrap();
+    assert_eq!(response.status(), 201);
+    let run = response.headers()["x-toolyard-run"].to_str().unwrap().to_owned();
+    let mut stream = Stream::new(response);
+    let call = data(&stream.until("tool-input-available").await)["toolCallId"].clone();
+    stream.until("run.waiting_tool").await;
+    // The stream stays open over the pause.
+    yard.submit(Some("ann"), &run, json!({"callId": call, "result": 1})).await;
+    stream.until("run.completed").await;
+    assert_eq!(stream.next().await, None);
+    // The same request again is the same run, from its beginning.
+    let again = post(CALL).header("idempotency-key", "once").send().await.unwrap();
+    assert_eq!(again.headers()["x-toolyard-run"], run.as_str());
+    let told = durable(&read_all(again).await);
+    let listed = durable(
+        &read_all(
+            yard.gateway.user("ann", Method::GET, &format!("/api/runs/{run}/stream")).send().await.unwrap(),
+        )
+        .await,
+    );
+    assert_eq!(told, listed);
+    // A bad position is refused before anything is stored.
+    let before = yard.gateway.get(&path).await["messages"].as_array().unwrap().len();
+    let (status, _) = ask(post("hello").header("last-event-id", "abc")).await;
+    assert_eq!(status, 400);
+    assert_eq!(yard.gateway.get(&path).await["messages"].as_array().unwrap().len(), before);
+}
+
+#[tokio::test]
+async fn a_message_that_reaches_no_run_or_several_is_answered_in_json() {
+    let yard = Yard::new().await;
+    let path = format!("/api/smart-spaces/{}/messages", yard.space);
+    let post = |body: Value| {
+        yard.gateway.user("ann", Method::POST, &path).header("accept", "text/event-stream").json(&body)
+    };
+    let posted = fine(post(json!({"content": "only this", "triggerAgents": false}))).await;
+    assert_eq!(posted["runs"], json!([]));
+    let second = yard.gateway.post("/api/entities/agent", json!({"agentId": "assistant"})).await;
+    join(&yard.gateway, &yard.space, second["entity"]["id"].as_str().unwrap()).await;
+    let posted = fine(post(json!({"content": "hello, both"}))).await;
+    assert_eq!(posted["runs"].as_array().unwrap().len(), 2);
 }

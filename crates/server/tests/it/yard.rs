@@ -118,7 +118,7 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn new(response: Response) -> Self {
-        assert_eq!(response.status(), 200);
+        assert!(response.status().is_success(), "{}", response.status());
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Self { response, splitter: SseSplitter::new(8 << 20), ready: Default::default() }
     }
