@@ -7,12 +7,16 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hyper::header::HeaderMap;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::DriveError;
 use crate::http::Peer;
 
 /// How long a process may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long it may take to end.
+const GOODBYE: Duration = Duration::from_secs(15);
 
 /// A running server.
 #[derive(Debug)]
@@ -81,8 +85,17 @@ fn tail(log: &Path) -> String {
 }
 
 impl Drop for Process {
+    /// Asks it to end, so that a build that counts what it runs can write that
+    /// down. One that has ended by itself, or does not listen, is no trouble.
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to do.
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let asked = Instant::now();
+        while asked.elapsed() < GOODBYE && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
