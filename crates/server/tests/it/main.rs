@@ -12,6 +12,7 @@ mod chat_clients;
 mod chat_socket;
 mod citations;
 mod cli;
+mod cli_edges;
 mod cluster;
 mod compute;
 mod crowd;
