@@ -1,9 +1,12 @@
 //! The command line where something is missing or misspelt: nothing is made,
 //! nothing is changed, and one sentence says what to do.
 
+use std::net::TcpListener;
 use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::gateway::{Folder, toolyard};
+use crate::database::Database;
+use crate::gateway::{Folder, PATIENCE, toolyard};
 
 /// Runs a command that must fail; answers what it said.
 fn no(folder: &Folder, env: &[(&str, &str)], args: &[&str]) -> String {
@@ -12,6 +15,11 @@ fn no(folder: &Folder, env: &[(&str, &str)], args: &[&str]) -> String {
     let (out, text) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr).into_owned());
     assert_eq!(status.code(), Some(1), "{args:?}: {out}{text}");
     text
+}
+
+/// An address where nobody listens.
+fn nobody() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
 #[test]
@@ -37,4 +45,51 @@ fn a_listen_that_is_no_address_and_port_is_told_the_form() {
     let said = no(&folder, &[], &["config", "check"]);
     assert!(said.contains("an address and a port in quotes, as \"127.0.0.1:8787\""), "{said}");
     assert!(!folder.path().join("data").exists());
+}
+
+/// A gateway that is to start on a PostgreSQL that is not there.
+fn refused(url: &str) -> (String, Duration) {
+    let (folder, started) = (Folder::new(), Instant::now());
+    let said = no(&folder, &[("TOOLYARD_DATABASE_URL", url)], &["serve", "--listen", "127.0.0.1:0"]);
+    assert!(!said.contains("hunter2"), "{said}");
+    assert!(!folder.path().join("data/keys.json").exists());
+    assert_eq!(said.lines().count(), 1, "{said}");
+    (said.trim_end().to_owned(), started.elapsed())
+}
+
+#[tokio::test]
+async fn a_start_without_its_postgres_says_where_it_looked_and_what_to_do() {
+    let away = nobody();
+    let url = format!("postgres://yard:hunter2@{away}/kept");
+    let gone = tokio::task::spawn_blocking(move || refused(&url));
+    // One that takes the connection and says nothing.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = mute.local_addr().unwrap();
+    let url = format!("postgres://yard:hunter2@{silent}/kept");
+    let hung = tokio::task::spawn_blocking(move || refused(&url));
+    let there = Database::postgres().url.clone().unwrap();
+    let url = there.rsplit_once('/').map(|(server, _)| format!("{server}/not_made")).unwrap();
+    let missing = tokio::task::spawn_blocking(move || refused(&url));
+    let (_, server) = there.rsplit_once('@').unwrap();
+    let url = format!("postgres://toolyard:hunter2@{server}");
+    let shut = tokio::task::spawn_blocking(move || refused(&url));
+
+    let (said, took) = gone.await.unwrap();
+    let start =
+        format!("toolyard: PostgreSQL at {away} (database kept) cannot be reached: Connection refused");
+    assert!(said.starts_with(&start) && said.contains("times in 5 seconds)"), "{said}");
+    assert!(said.ends_with("Start it, or mend host and port of database_url"), "{said}");
+    assert!(took < PATIENCE, "{took:?}");
+    let (said, took) = hung.await.unwrap();
+    let start = format!(
+        "toolyard: PostgreSQL at {silent} (database kept) takes no word of a new connection (waited 5 seconds)"
+    );
+    assert!(said.starts_with(&start), "{said}");
+    assert!(took < PATIENCE, "{took:?}");
+    let (said, _) = missing.await.unwrap();
+    assert!(said.contains("(database not_made) has no such database: "), "{said}");
+    assert!(said.ends_with("Make it (createdb not_made), or mend database_url"), "{said}");
+    let (said, _) = shut.await.unwrap();
+    assert!(said.contains(" refuses the user toolyard: password authentication failed"), "{said}");
+    assert!(said.ends_with("Mend user and password of database_url"), "{said}");
 }
