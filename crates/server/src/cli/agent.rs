@@ -9,7 +9,7 @@ use toolyard_runtime::check_agent;
 use toolyard_store::agents::{self, Upserted};
 use toolyard_store::{Store, StoreError, audit};
 
-use super::reach::{Gateway, Reach, reach};
+use super::reach::{Gateway, Reach, reach, reach_or_make};
 use super::{CliError, Common, print};
 use crate::config::Config;
 
@@ -65,7 +65,7 @@ async fn put(file: &PathBuf, common: &Common, config: &Config) -> Result<(), Cli
     let agent: Value = serde_json::from_str(&text).map_err(|e| CliError::said(format!("{name}: {e}")))?;
     // Checked here too, so that a bad file is named before anybody is asked.
     check_agent(&agent).map_err(|e| CliError::said(format!("{name}: {}", e.message)))?;
-    let answer = match reach(common, config).await? {
+    let answer = match reach_or_make(common, config).await? {
         Reach::Gateway(gateway) => gateway.post("/api/agents", &json!({"config": agent})).await?,
         Reach::Database(store) => {
             let done = store_agent(&store, agent).await;

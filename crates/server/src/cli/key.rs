@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolyard_protocol::{Hash, KeyId, KeyKind, TenantId};
 use toolyard_store::{Store, StoreError, audit, keys};
 
-use super::reach::{Reach, reach};
+use super::reach::{Reach, reach, reach_or_make};
 use super::{CliError, Common, print};
 use crate::auth::new_key;
 use crate::config::Config;
@@ -47,7 +47,15 @@ fn tenant_of(text: &str) -> Result<TenantId, CliError> {
 const COLUMNS: &[&str] = &["id", "tenant", "kind", "label", "revokedAt"];
 
 pub(super) async fn obey(command: Key, common: &Common, config: &Config) -> Result<(), CliError> {
-    match (command, reach(common, config).await?) {
+    let reached = match &command {
+        Key::Create { tenant, .. } => {
+            // A name that is none is told before a database is made for it.
+            tenant_of(tenant)?;
+            reach_or_make(common, config).await?
+        }
+        Key::List { .. } | Key::Revoke { .. } => reach(common, config).await?,
+    };
+    match (command, reached) {
         (Key::Create { tenant, kind, label }, Reach::Gateway(gateway)) => {
             let mut body = json!({"tenant": tenant, "kind": name(kind)});
             if !label.is_empty() {

@@ -5,8 +5,10 @@ use std::net::TcpListener;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use crate::database::Database;
-use crate::gateway::{Folder, PATIENCE, toolyard};
+use crate::gateway::{Folder, Gateway, PATIENCE, toolyard};
 
 /// Runs a command that must fail; answers what it said.
 fn no(folder: &Folder, env: &[(&str, &str)], args: &[&str]) -> String {
@@ -20,6 +22,69 @@ fn no(folder: &Folder, env: &[(&str, &str)], args: &[&str]) -> String {
 /// An address where nobody listens.
 fn nobody() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+#[test]
+fn commands_that_look_make_no_folder_and_say_where_they_looked() {
+    let folder = Folder::new();
+    let (data, address) = (folder.path().join("data"), nobody());
+    let env = [("TOOLYARD_LISTEN", address.as_str())];
+    let said = format!(
+        "toolyard: no gateway runs at http://{address}, and there is no data in {}: start one with `toolyard serve`, or name another with --url or --data\n",
+        data.display()
+    );
+    for args in [
+        &["run", "list"][..],
+        &["run", "show", "run_x"],
+        &["run", "cancel", "run_x"],
+        &["run", "replay", "run_x"],
+        &["agent", "list"],
+        &["agent", "show", "helper"],
+        &["agent", "delete", "helper"],
+        &["key", "list"],
+        &["key", "revoke", "key_x"],
+        &["plugin", "list"],
+        &["plugin", "uninstall", "some-plugin"],
+        &["plugin", "revoke", "--plugin", "some-plugin", "--reason", "bad"],
+        &["tenant", "delete", "acme", "--yes"],
+        &["backup", "copy.db"],
+    ] {
+        assert_eq!(no(&folder, &env, args), said, "{args:?}");
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+        assert!(left.is_empty(), "{args:?} left {left:?}");
+    }
+    // The doctor finds it, beside what else it finds.
+    let output = toolyard(folder.path()).args(["doctor", "--json"]).envs(env).output().unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &found["ok"]), (Some(1), &json!(false)));
+    let checks = found["checks"].as_array().unwrap();
+    let database = checks.iter().find(|check| check["check"] == "database").unwrap();
+    assert_eq!(format!("toolyard: {}\n", database["says"].as_str().unwrap()), said);
+    for args in [["config", "check"], ["config", "print"], ["config", "schema"]] {
+        assert!(toolyard(folder.path()).args(args).envs(env).output().unwrap().status.success());
+    }
+    assert!(!data.exists());
+}
+
+#[tokio::test]
+async fn a_gateway_whose_folder_is_another_is_pointed_at() {
+    let gateway = Gateway::start().await;
+    let elsewhere = Folder::new();
+    let env = [("TOOLYARD_LISTEN", gateway.url.strip_prefix("http://").unwrap())];
+    let said = no(&elsewhere, &env, &["run", "list"]);
+    assert!(
+        said.contains("there is no data in") && said.contains("--data") && said.contains("--url"),
+        "{said}"
+    );
+    assert!(said.contains(&gateway.url), "{said}");
+    let said = no(&elsewhere, &[], &["run", "list", "--url", &format!("http://{}", nobody())]);
+    assert!(said.contains("Connection refused"), "{said}");
+    let keyless = [("TOOLYARD_SECRET_KEY", "")];
+    assert!(
+        no(&elsewhere, &keyless, &["run", "list", "--url", "here"]).starts_with("toolyard: --url here: ")
+    );
+    let said = no(&elsewhere, &keyless, &["run", "list", "--url", &gateway.url]);
+    assert!(said.ends_with("set TOOLYARD_SECRET_KEY to a secret key of it\n"), "{said}");
 }
 
 #[test]
