@@ -40,6 +40,10 @@ pub(super) async fn obey(command: Agent, common: &Common, config: &Config) -> Re
     done
 }
 
+fn named(name: &str) -> Result<AgentName, CliError> {
+    AgentName::parse(name).map_err(|e| CliError::said(e.to_string()))
+}
+
 async fn at_gateway(command: &Agent, gateway: &Gateway, as_json: bool) -> Result<(), CliError> {
     match command {
         Agent::Put { .. } => {}
@@ -48,11 +52,11 @@ async fn at_gateway(command: &Agent, gateway: &Gateway, as_json: bool) -> Result
             print::rows(as_json, &list, "agents", COLUMNS);
         }
         Agent::Show { name } => {
-            let found = gateway.get(&format!("/api/agents/{name}"), &[]).await?;
+            let found = gateway.get(&format!("/api/agents/{}", named(name)?), &[]).await?;
             print::line(format_args!("{:#}", found.pointer("/agent/config").unwrap_or(&Value::Null)));
         }
         Agent::Delete { name } => {
-            gateway.delete(&format!("/api/agents/{name}"), &[]).await?;
+            gateway.delete(&format!("/api/agents/{}", named(name)?), &[]).await?;
             print::value(as_json, &json!({"deleted": true}), |_| "deleted".to_owned());
         }
     }
@@ -101,7 +105,6 @@ async fn store_agent(store: &Store, config: Value) -> Result<Value, CliError> {
 
 async fn in_database(command: &Agent, store: &Store, as_json: bool) -> Result<(), CliError> {
     let tenant = TenantId::default_tenant();
-    let named = |name: &str| AgentName::parse(name).map_err(|e| CliError::said(e.to_string()));
     match command {
         Agent::Put { .. } => {}
         Agent::List => {

@@ -41,7 +41,11 @@ pub(super) enum Key {
 }
 
 fn tenant_of(text: &str) -> Result<TenantId, CliError> {
-    TenantId::parse(text).map_err(|e| CliError::said(e.to_string()))
+    TenantId::parse(text).map_err(|e| CliError::said(format!("--tenant {text}: {e}")))
+}
+
+fn id_of(text: &str) -> Result<KeyId, CliError> {
+    KeyId::parse(text).map_err(|e| CliError::said(e.to_string()))
 }
 
 const COLUMNS: &[&str] = &["id", "tenant", "kind", "label", "revokedAt"];
@@ -68,7 +72,8 @@ pub(super) async fn obey(command: Key, common: &Common, config: &Config) -> Resu
             print::rows(common.json, &gateway.get("/api/keys", &query).await?, "keys", COLUMNS);
         }
         (Key::Revoke { id, tenant }, Reach::Gateway(gateway)) => {
-            gateway.delete(&format!("/api/keys/{id}"), &[("tenant", &tenant)]).await?;
+            let (id, tenant) = (id_of(&id)?, tenant_of(&tenant)?);
+            gateway.delete(&format!("/api/keys/{id}"), &[("tenant", tenant.as_str())]).await?;
             print::value(common.json, &json!({"revoked": true}), |_| "revoked".to_owned());
         }
         (command, Reach::Database(store)) => {
@@ -130,13 +135,15 @@ async fn in_database(command: Key, store: &Store, as_json: bool) -> Result<(), C
             print::rows(as_json, &list, "keys", COLUMNS);
         }
         Key::Revoke { id, tenant } => {
-            let tenant = tenant_of(&tenant)?;
-            let id = KeyId::parse(&id).map_err(|e| CliError::said(e.to_string()))?;
+            let (id, tenant) = (id_of(&id)?, tenant_of(&tenant)?);
             let revoked = store
                 .write::<_, StoreError, _>(move |tx| {
                     Box::pin(async move {
-                        audit::write(tx, &tenant, "cli", "key.revoke", id.as_str(), None).await?;
-                        keys::revoke(tx, &tenant, &id).await
+                        let revoked = keys::revoke(tx, &tenant, &id).await?;
+                        if revoked {
+                            audit::write(tx, &tenant, "cli", "key.revoke", id.as_str(), None).await?;
+                        }
+                        Ok(revoked)
                     })
                 })
                 .await?;

@@ -80,6 +80,9 @@ pub(super) struct Revoke {
     /// Whoever calls a tool of it reads this.
     #[arg(long)]
     reason: String,
+    /// Also what nobody here knows yet.
+    #[arg(long)]
+    ahead: bool,
 }
 
 pub(super) async fn obey(command: Plugin, common: &Common, config: &Config) -> Result<(), CliError> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::database::Database;
-use crate::gateway::{Folder, Gateway, PATIENCE, toolyard};
+use crate::gateway::{Folder, Gateway, PATIENCE, ask, message, toolyard};
 
 /// Runs a command that must fail; answers what it said.
 fn no(folder: &Folder, env: &[(&str, &str)], args: &[&str]) -> String {
@@ -157,4 +157,79 @@ async fn a_start_without_its_postgres_says_where_it_looked_and_what_to_do() {
     let (said, _) = shut.await.unwrap();
     assert!(said.contains(" refuses the user toolyard: password authentication failed"), "{said}");
     assert!(said.ends_with("Mend user and password of database_url"), "{said}");
+}
+
+/// What removes or revokes finds what it is told, or changes nothing.
+fn unknown(folder: &Folder) {
+    let key = "ab".repeat(32);
+    for (args, said) in [
+        (&["agent", "delete", "nobody"][..], "Agent not found"),
+        (&["agent", "show", "nobody"], "Agent not found"),
+        (&["agent", "delete", "../keys"], "Invalid agent name \"../keys\""),
+        (&["key", "revoke", "a/b"], "(got a/b)"),
+        (&["key", "revoke", "key_x", "--tenant", "a/b"], "--tenant a/b: "),
+        (&["plugin", "uninstall", "a/b"], "a/b"),
+        (&["backup", "nowhere/copy.db"], "nowhere/copy.part cannot be written: No such file"),
+        (&["agent", "put", "nowhere.json"], "nowhere.json: No such file"),
+        (&["key", "revoke", "key_x"], "Key not found"),
+        (&["key", "revoke", "key_x", "--tenant", "acme"], "Key not found"),
+        (&["run", "show", "run_x"], "Run not found"),
+        (&["tenant", "delete", "acme", "--yes"], "Tenant not found"),
+        (&["plugin", "uninstall", "no-plugin"], "Plugin not found"),
+        (&["plugin", "install", "nowhere.json"], "nowhere.json: No such file"),
+        (&["plugin", "trust", "nowhere.pub", "--plugin", "*"], "nowhere.pub: No such file"),
+        (
+            &["plugin", "revoke", "--plugin", "no-plugin", "--reason", "r"],
+            "Plugin no-plugin not found: nothing was revoked",
+        ),
+        (
+            &["plugin", "revoke", "--plugin", "no-plugin", "--version", "1.0.0", "--reason", "r"],
+            "Version 1.0.0 of plugin no-plugin not found: nothing was revoked",
+        ),
+        (
+            &["plugin", "revoke", "--curator", "nobody", "--reason", "r"],
+            "Curator nobody not found: nothing was revoked",
+        ),
+        (&["plugin", "revoke", "--key", &key, "--reason", "r"], "not found: nothing was revoked"),
+    ] {
+        let text = no(folder, &[], args);
+        assert!(
+            text.starts_with("toolyard: ") && text.contains(said) && text.lines().count() == 1,
+            "{args:?}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_unknown_is_not_found_and_nothing_changes() {
+    let folder = Folder::new();
+    assert!(toolyard(folder.path()).arg("migrate").output().unwrap().status.success());
+    unknown(&folder);
+    let gateway = Gateway::start_with(folder, &[]).await;
+    let nothing = async |gateway: &Gateway| {
+        assert_eq!(gateway.get("/api/audit").await["entries"], json!([]));
+        assert_eq!(gateway.get("/api/plugins/revocations").await["revocations"], json!([]));
+    };
+    nothing(&gateway).await;
+    unknown(&gateway.folder);
+    let body = json!({"plugin": "no-plugin", "reason": "r"});
+    let (status, answer) =
+        ask(gateway.secret(reqwest::Method::POST, "/api/plugins/revoke").json(&body)).await;
+    assert_eq!((status.as_u16(), answer["error"]["code"].as_str()), (404, Some("not_found")));
+    assert!(message(&answer).starts_with("Plugin no-plugin not found"), "{answer}");
+    nothing(&gateway).await;
+
+    let said = no(&gateway.folder, &[], &["chat", "--agent", "nobody", "hello"]);
+    assert_eq!(
+        said,
+        "toolyard: there is no agent \"nobody\"; there is none yet: store one with `toolyard agent put FILE`\n"
+    );
+
+    // Who means it revokes what has not come yet; once is enough.
+    let ahead = ["plugin", "revoke", "--plugin", "no-plugin", "--reason", "a bad name"];
+    let run = |more: &[&str]| toolyard(gateway.folder.path()).args(ahead).args(more).output().unwrap();
+    assert!(run(&["--ahead"]).status.success());
+    assert!(run(&[]).status.success(), "a repeat is fine");
+    let revoked = gateway.get("/api/plugins/revocations").await["revocations"].clone();
+    assert_eq!((revoked.as_array().unwrap().len(), &revoked[0]["target"]), (1, &json!("no-plugin")));
 }
