@@ -48,6 +48,7 @@ mod mcp;
 mod mcp_agent;
 mod mcp_library;
 mod mcp_news;
+mod mcp_refusals;
 mod models;
 mod nodes;
 mod obedient;
