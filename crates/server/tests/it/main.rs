@@ -81,6 +81,7 @@ mod tool_list;
 mod traces;
 mod upgrade;
 mod vendor_words;
+mod wait_pages;
 mod web;
 mod webhooks;
 mod yard;
