@@ -8,7 +8,7 @@ use toolyard_egress::Door;
 use toolyard_runtime::{McpTools, PluginRules, Runtime, Secrets, Tasks};
 use toolyard_store::Store;
 
-use crate::auth::{Auth, StartCode, UrlSigner};
+use crate::auth::{Auth, Cursors, StartCode, UrlSigner};
 use crate::config::Config;
 use crate::http::rate::Rates;
 use crate::http::site::Sites;
@@ -19,6 +19,8 @@ pub(crate) struct App {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) auth: Auth,
     pub(crate) signer: UrlSigner,
+    /// Closes positions of lists that may lie at another's row.
+    pub(crate) cursors: Cursors,
     /// Opens the web app, once.
     pub(crate) start_code: StartCode,
     /// What `${secret.NAME}` and `${env.NAME}` stand for.

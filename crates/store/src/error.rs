@@ -42,6 +42,10 @@ pub enum OpenError {
     Folder { folder: String, why: String },
     #[error("the database {what} cannot be opened: {why}")]
     Database { what: String, why: String },
+    #[error("{file} cannot be written: {why}")]
+    Unwritable { file: String, why: std::io::Error },
+    #[error("PostgreSQL at {place} {why}. {advice}")]
+    Postgres { place: String, why: String, advice: String },
     #[error(
         "the database has schema version {found}; this release knows versions up to {known}. Use the newer release"
     )]

@@ -55,7 +55,7 @@ pub mod usage;
 pub mod waits;
 pub mod webhooks;
 
-pub use backend::sqlite::{back_up, lock_folder};
+pub use backend::sqlite::{back_up, is_kept, lock_folder};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{OpenError, StoreError};
 pub use feed::{CallsOf, Feed, Joined, LinkState, News, RedisUrl, Watch, ask_redis};

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestParams,
-    CompleteResult, CreateTaskResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
-    GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
-    InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    CompleteResult, CreateTaskResult, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, GetTaskParams, GetTaskResult, Implementation,
+    InitializeRequestParams, InitializeResult, InputRequiredResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -90,6 +91,30 @@ where
         Some("input_required") => Ok(read::<InputRequiredResult>(value)?.into()),
         _ => Ok(read::<T>(value)?.into()),
     }
+}
+
+/// Why params do not fit a method that this server has; none for the others.
+fn misfit(method: &str, params: Value) -> Option<String> {
+    fn why<T: DeserializeOwned>(params: Value) -> String {
+        let found = serde_json::from_value::<T>(params).err();
+        found.map_or_else(|| "they have another form".to_owned(), |e| e.to_string())
+    }
+    Some(match method {
+        "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+            why::<PaginatedRequestParams>(params)
+        }
+        "tools/call" => why::<CallToolRequestParams>(params),
+        "prompts/get" => why::<GetPromptRequestParams>(params),
+        "resources/read" => why::<ReadResourceRequestParams>(params),
+        "resources/subscribe" => why::<SubscribeRequestParams>(params),
+        "resources/unsubscribe" => why::<UnsubscribeRequestParams>(params),
+        "completion/complete" => why::<CompleteRequestParams>(params),
+        "logging/setLevel" => why::<SetLevelRequestParams>(params),
+        "tasks/get" => why::<GetTaskParams>(params),
+        "tasks/update" => why::<UpdateTaskParams>(params),
+        "tasks/cancel" => why::<CancelTaskParams>(params),
+        _ => return None,
+    })
 }
 
 impl ServerHandler for Clerk {
@@ -172,6 +197,18 @@ impl ServerHandler for Clerk {
 
     async fn complete(&self, params: CompleteRequestParams, c: Context) -> Answered<CompleteResult> {
         self.get("completion/complete", params, c).await
+    }
+
+    /// A method that this server does not have, or params that do not fit one
+    /// that it has: rmcp takes both for something of the client's own.
+    async fn on_custom_request(&self, request: CustomRequest, _: Context) -> Answered<CustomResult> {
+        let CustomRequest { method, params, .. } = request;
+        Err(match misfit(&method, params.unwrap_or_default()) {
+            Some(why) => ErrorData::invalid_params(format!("The params of {method} do not fit: {why}"), None),
+            None => {
+                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("There is no method {method} here"), None)
+            }
+        })
     }
 
     async fn set_level(&self, params: SetLevelRequestParams, c: Context) -> Answered<()> {

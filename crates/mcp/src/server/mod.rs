@@ -8,6 +8,7 @@
 
 mod clerk;
 mod desk;
+mod refusal;
 mod relay;
 mod visit;
 
@@ -17,9 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
+use http_body_util::Full;
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -28,6 +29,7 @@ use toolyard_protocol::limits;
 
 use clerk::Clerk;
 pub use desk::{Card, Change, Desk, Fault};
+use refusal::Asked;
 pub use relay::Relay;
 pub use visit::Visit;
 
@@ -74,20 +76,20 @@ impl Server {
     /// Answers one request. `owner` names the caller and what it talks to; a
     /// session that another owner opened is not there.
     pub async fn answer(&self, desk: Arc<dyn Desk>, owner: &str, request: Request<Bytes>) -> Response<Body> {
+        let asked = Asked::of(&request);
         let named = request.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
         if let Some(id) = &named
             && self.owners().get(id).is_none_or(|(opened, _)| opened != owner)
         {
-            return said(StatusCode::NOT_FOUND, "Not Found: Session not found");
+            return asked.no_session();
         }
         if named.is_none() && self.is_full().await {
-            let most = limits::MCP_SERVER_SESSIONS;
-            return said(StatusCode::SERVICE_UNAVAILABLE, format!("The limit is {most} open sessions"));
+            return asked.too_many_sessions();
         }
         let clerk = Clerk::new(desk);
         let service =
             StreamableHttpService::new(move || Ok(clerk.clone()), self.sessions.clone(), self.config.clone());
-        let response = service.handle(request.map(Full::new)).await;
+        let response = asked.in_json(service.handle(request.map(Full::new)).await).await;
         if named.is_none()
             && let Some(id) = response.headers().get(SESSION).and_then(|id| id.to_str().ok())
         {
@@ -123,10 +125,4 @@ impl Server {
     fn owners(&self) -> std::sync::MutexGuard<'_, HashMap<String, (String, u64)>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn said(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
-    let mut response = Response::new(Full::new(text.into()).boxed());
-    *response.status_mut() = status;
-    response
 }

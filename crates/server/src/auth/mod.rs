@@ -4,6 +4,7 @@
 //! Keys are compared by hash. A stored key is looked up at most once a second,
 //! so a revocation holds within a second.
 
+mod cursor;
 mod first_start;
 mod jwks;
 mod jwt;
@@ -21,6 +22,7 @@ use toolyard_store::entities::{self, Entity, EntityKind};
 use toolyard_store::keys::{self, Key};
 use toolyard_store::{Store, StoreError};
 
+pub(crate) use cursor::Cursors;
 pub(crate) use first_start::{KeyFileError, Made, ensure_keys, stored_secret, write_private};
 pub(crate) use jwt::JwtCheck;
 pub(crate) use master_key::ensure_master_key;

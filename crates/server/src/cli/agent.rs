@@ -9,7 +9,7 @@ use toolyard_runtime::check_agent;
 use toolyard_store::agents::{self, Upserted};
 use toolyard_store::{Store, StoreError, audit};
 
-use super::reach::{Gateway, Reach, reach};
+use super::reach::{Gateway, Reach, reach, reach_or_make};
 use super::{CliError, Common, print};
 use crate::config::Config;
 
@@ -40,6 +40,10 @@ pub(super) async fn obey(command: Agent, common: &Common, config: &Config) -> Re
     done
 }
 
+fn named(name: &str) -> Result<AgentName, CliError> {
+    AgentName::parse(name).map_err(|e| CliError::said(e.to_string()))
+}
+
 async fn at_gateway(command: &Agent, gateway: &Gateway, as_json: bool) -> Result<(), CliError> {
     match command {
         Agent::Put { .. } => {}
@@ -48,11 +52,11 @@ async fn at_gateway(command: &Agent, gateway: &Gateway, as_json: bool) -> Result
             print::rows(as_json, &list, "agents", COLUMNS);
         }
         Agent::Show { name } => {
-            let found = gateway.get(&format!("/api/agents/{name}"), &[]).await?;
+            let found = gateway.get(&format!("/api/agents/{}", named(name)?), &[]).await?;
             print::line(format_args!("{:#}", found.pointer("/agent/config").unwrap_or(&Value::Null)));
         }
         Agent::Delete { name } => {
-            gateway.delete(&format!("/api/agents/{name}"), &[]).await?;
+            gateway.delete(&format!("/api/agents/{}", named(name)?), &[]).await?;
             print::value(as_json, &json!({"deleted": true}), |_| "deleted".to_owned());
         }
     }
@@ -65,7 +69,7 @@ async fn put(file: &PathBuf, common: &Common, config: &Config) -> Result<(), Cli
     let agent: Value = serde_json::from_str(&text).map_err(|e| CliError::said(format!("{name}: {e}")))?;
     // Checked here too, so that a bad file is named before anybody is asked.
     check_agent(&agent).map_err(|e| CliError::said(format!("{name}: {}", e.message)))?;
-    let answer = match reach(common, config).await? {
+    let answer = match reach_or_make(common, config).await? {
         Reach::Gateway(gateway) => gateway.post("/api/agents", &json!({"config": agent})).await?,
         Reach::Database(store) => {
             let done = store_agent(&store, agent).await;
@@ -101,7 +105,6 @@ async fn store_agent(store: &Store, config: Value) -> Result<Value, CliError> {
 
 async fn in_database(command: &Agent, store: &Store, as_json: bool) -> Result<(), CliError> {
     let tenant = TenantId::default_tenant();
-    let named = |name: &str| AgentName::parse(name).map_err(|e| CliError::said(e.to_string()));
     match command {
         Agent::Put { .. } => {}
         Agent::List => {

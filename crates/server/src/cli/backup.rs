@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::{CliError, Common, print};
+use super::{CliError, Common, local, print};
 use crate::config::Config;
 
 pub(super) async fn obey(file: &Path, common: &Common, config: &Config) -> Result<(), CliError> {
     if !config.database_url.is_empty() {
         return Err(CliError::said("this gateway uses PostgreSQL: back it up with pg_dump"));
     }
+    local::check_kept(config)?;
     if file.exists() {
         return Err(CliError::said(format!("{} exists already", file.display())));
     }

@@ -24,7 +24,7 @@ pub(super) async fn obey(common: &Common, config: &Config) -> Result<ExitCode, C
             fine: true,
             says: format!("runs at {url}; its /ready and /metrics say more"),
         }),
-        None => match local::open(config).await {
+        None => match local::open_kept(config).await {
             Ok(store) => {
                 findings.extend(database(&store).await?);
                 store.close().await;

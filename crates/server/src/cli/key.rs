@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolyard_protocol::{Hash, KeyId, KeyKind, TenantId};
 use toolyard_store::{Store, StoreError, audit, keys};
 
-use super::reach::{Reach, reach};
+use super::reach::{Reach, reach, reach_or_make};
 use super::{CliError, Common, print};
 use crate::auth::new_key;
 use crate::config::Config;
@@ -41,13 +41,25 @@ pub(super) enum Key {
 }
 
 fn tenant_of(text: &str) -> Result<TenantId, CliError> {
-    TenantId::parse(text).map_err(|e| CliError::said(e.to_string()))
+    TenantId::parse(text).map_err(|e| CliError::said(format!("--tenant {text}: {e}")))
+}
+
+fn id_of(text: &str) -> Result<KeyId, CliError> {
+    KeyId::parse(text).map_err(|e| CliError::said(e.to_string()))
 }
 
 const COLUMNS: &[&str] = &["id", "tenant", "kind", "label", "revokedAt"];
 
 pub(super) async fn obey(command: Key, common: &Common, config: &Config) -> Result<(), CliError> {
-    match (command, reach(common, config).await?) {
+    let reached = match &command {
+        Key::Create { tenant, .. } => {
+            // A name that is none is told before a database is made for it.
+            tenant_of(tenant)?;
+            reach_or_make(common, config).await?
+        }
+        Key::List { .. } | Key::Revoke { .. } => reach(common, config).await?,
+    };
+    match (command, reached) {
         (Key::Create { tenant, kind, label }, Reach::Gateway(gateway)) => {
             let mut body = json!({"tenant": tenant, "kind": name(kind)});
             if !label.is_empty() {
@@ -60,7 +72,8 @@ pub(super) async fn obey(command: Key, common: &Common, config: &Config) -> Resu
             print::rows(common.json, &gateway.get("/api/keys", &query).await?, "keys", COLUMNS);
         }
         (Key::Revoke { id, tenant }, Reach::Gateway(gateway)) => {
-            gateway.delete(&format!("/api/keys/{id}"), &[("tenant", &tenant)]).await?;
+            let (id, tenant) = (id_of(&id)?, tenant_of(&tenant)?);
+            gateway.delete(&format!("/api/keys/{id}"), &[("tenant", tenant.as_str())]).await?;
             print::value(common.json, &json!({"revoked": true}), |_| "revoked".to_owned());
         }
         (command, Reach::Database(store)) => {
@@ -122,13 +135,15 @@ async fn in_database(command: Key, store: &Store, as_json: bool) -> Result<(), C
             print::rows(as_json, &list, "keys", COLUMNS);
         }
         Key::Revoke { id, tenant } => {
-            let tenant = tenant_of(&tenant)?;
-            let id = KeyId::parse(&id).map_err(|e| CliError::said(e.to_string()))?;
+            let (id, tenant) = (id_of(&id)?, tenant_of(&tenant)?);
             let revoked = store
                 .write::<_, StoreError, _>(move |tx| {
                     Box::pin(async move {
-                        audit::write(tx, &tenant, "cli", "key.revoke", id.as_str(), None).await?;
-                        keys::revoke(tx, &tenant, &id).await
+                        let revoked = keys::revoke(tx, &tenant, &id).await?;
+                        if revoked {
+                            audit::write(tx, &tenant, "cli", "key.revoke", id.as_str(), None).await?;
+                        }
+                        Ok(revoked)
                     })
                 })
                 .await?;

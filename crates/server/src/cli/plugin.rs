@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::reach::{Reach, reach};
+use super::reach::{Reach, reach, reach_or_make};
 use super::{CliError, Common};
 use crate::config::Config;
 
@@ -80,6 +80,9 @@ pub(super) struct Revoke {
     /// Whoever calls a tool of it reads this.
     #[arg(long)]
     reason: String,
+    /// Also what nobody here knows yet.
+    #[arg(long)]
+    ahead: bool,
 }
 
 pub(super) async fn obey(command: Plugin, common: &Common, config: &Config) -> Result<(), CliError> {
@@ -91,7 +94,20 @@ pub(super) async fn obey(command: Plugin, common: &Common, config: &Config) -> R
         Plugin::Verify { plugin, key, threshold } => return files::verify(&plugin, &key, threshold, json),
         other => other,
     };
-    match reach(common, config).await? {
+    let reached = match command {
+        Plugin::Trust { key: ref file, .. } | Plugin::Install { plugin: ref file } => {
+            // A file that is not there is named before a database is made for it.
+            files::read(file)?;
+            reach_or_make(common, config).await?
+        }
+        Plugin::Keygen { .. }
+        | Plugin::Sign { .. }
+        | Plugin::Verify { .. }
+        | Plugin::List
+        | Plugin::Uninstall { .. }
+        | Plugin::Revoke(_) => reach(common, config).await?,
+    };
+    match reached {
         Reach::Gateway(gateway) => stored::at_gateway(command, &gateway, json).await,
         Reach::Database(store) => {
             let done = stored::in_database(command, &store, config, json).await;

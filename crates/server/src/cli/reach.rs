@@ -1,5 +1,6 @@
 //! Where a command goes: to a running gateway, or to the database itself.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,18 +31,34 @@ pub(super) struct Gateway {
 }
 
 /// Finds the gateway of `--url` or of the data folder; without one, opens the
-/// database, whose lock says if there is a gateway after all.
+/// database, whose lock says if there is a gateway after all. Makes nothing.
 pub(super) async fn reach(common: &Common, config: &Config) -> Result<Reach, CliError> {
+    find(common, config, local::open_kept(config)).await
+}
+
+/// As [`reach`], for a command that stores something: it may be the first one,
+/// and then makes the database.
+pub(super) async fn reach_or_make(common: &Common, config: &Config) -> Result<Reach, CliError> {
+    find(common, config, local::open(config)).await
+}
+
+async fn find(
+    common: &Common,
+    config: &Config,
+    database: impl Future<Output = Result<Store, CliError>>,
+) -> Result<Reach, CliError> {
     let url = match &common.url {
         Some(url) => Some(url.clone()),
         None => running(config),
     };
-    let Some(url) = url else { return Ok(Reach::Database(local::open(config).await?)) };
+    let Some(url) = url else { return Ok(Reach::Database(database.await?)) };
+    let base = Target::parse(&url).map_err(|e| CliError::said(format!("--url {url}: {e}")))?;
     let key = stored_secret(config).ok_or_else(|| {
-        CliError::said(format!("a gateway runs at {url}: set TOOLYARD_SECRET_KEY to talk to it"))
+        CliError::said(format!(
+            "to talk to the gateway at {url}, set TOOLYARD_SECRET_KEY to a secret key of it"
+        ))
     })?;
     let door = Door::operator().map_err(|e| CliError::said(e.causes()))?;
-    let base = Target::parse(&url).map_err(|e| CliError::said(format!("{url}: {e}")))?;
     Ok(Reach::Gateway(Gateway { door, base, key }))
 }
 
@@ -54,8 +71,12 @@ pub(super) fn running(config: &Config) -> Option<String> {
         return None;
     }
     let address = presence.url.strip_prefix("http://")?.parse().ok()?;
-    std::net::TcpStream::connect_timeout(&address, Duration::from_secs(2)).ok()?;
-    Some(presence.url)
+    listens(&address).then_some(presence.url)
+}
+
+/// Whether somebody takes connections there.
+pub(super) fn listens(address: &SocketAddr) -> bool {
+    std::net::TcpStream::connect_timeout(address, Duration::from_secs(2)).is_ok()
 }
 
 fn is_locked(data: &Path) -> bool {

@@ -7,6 +7,7 @@
 mod check;
 mod env;
 mod hidden;
+mod listen;
 mod load;
 mod model;
 mod section;

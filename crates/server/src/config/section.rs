@@ -20,6 +20,7 @@ use super::watching::{Log, Telemetry};
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
     /// Address and port to listen on. Port 0 takes a free one.
+    #[serde(deserialize_with = "super::listen::deserialize")]
     #[schemars(with = "String")]
     pub(crate) listen: SocketAddr,
     /// The address that people's browsers know the gateway by, as

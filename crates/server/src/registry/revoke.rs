@@ -4,9 +4,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolyard_protocol::manifest::PluginVersion;
-use toolyard_protocol::{CuratorId, Hash, PluginId};
+use toolyard_protocol::{CuratorId, ErrorCode, Hash, PluginId};
 use toolyard_store::plugins::{self, RevocationRow};
-use toolyard_store::{Tx, audit as journal};
+use toolyard_store::{Tx, audit as journal, curators};
 
 use super::Desk;
 use crate::http::Refusal;
@@ -27,10 +27,17 @@ pub(crate) struct Revoke {
     pub(crate) version: Option<PluginVersion>,
     /// Whoever calls a tool of it reads this.
     pub(crate) reason: String,
+    /// Also what nobody here knows yet. Without it an id that is misspelt is
+    /// not found.
+    #[serde(default)]
+    pub(crate) ahead: bool,
 }
 
 pub(crate) async fn revoke(tx: &mut Tx<'_>, desk: &Desk, asked: Revoke) -> Result<RevocationRow, Refusal> {
     let reason = answer::label("reason", Some(asked.reason.clone()))?.unwrap_or_default();
+    if !asked.ahead {
+        check_known(tx, desk, &asked).await?;
+    }
     let (kind, target, version) = what(asked)?;
     let at = tx.now().await?;
     let kind = kind.to_owned();
@@ -42,6 +49,50 @@ pub(crate) async fn revoke(tx: &mut Tx<'_>, desk: &Desk, asked: Revoke) -> Resul
         journal::write(tx, &desk.tenant, &desk.actor, &action, &row.target, Some(detail.trim())).await?;
     }
     Ok(row)
+}
+
+/// Refuses what was never seen here: a revocation that names the wrong thing
+/// looks as if the right one were harmless now.
+async fn check_known(tx: &mut Tx<'_>, desk: &Desk, asked: &Revoke) -> Result<(), Refusal> {
+    let (kind, target, version) = what(asked.clone())?;
+    let before = plugins::revocations(tx, &desk.tenant).await?;
+    let same = |row: &RevocationRow| (&*row.kind, &row.target, &row.version) == (kind, &target, &version);
+    if before.iter().any(same) {
+        return Ok(());
+    }
+    let (known, what) = match (&asked.curator, &asked.plugin) {
+        (Some(id), _) => (curators::get(tx, &desk.tenant, id).await?.is_some(), format!("Curator {id}")),
+        (None, Some(id)) => match &asked.version {
+            None => (was_seen(tx, desk, id, None).await?, format!("Plugin {id}")),
+            Some(v) => (was_seen(tx, desk, id, Some(v)).await?, format!("Version {v} of plugin {id}")),
+        },
+        (None, None) => {
+            let keys = curators::keys(tx, &desk.tenant).await?;
+            (keys.iter().any(|key| key.id.as_str() == target), format!("Key {target}"))
+        }
+    };
+    if known {
+        return Ok(());
+    }
+    let text = format!(
+        "{what} not found: nothing was revoked. To revoke it before it comes here, say ahead (--ahead, or \"ahead\": true)"
+    );
+    Err(Refusal::new(ErrorCode::NotFound, text))
+}
+
+/// Whether a plugin, or a version of it, is installed, was, or is on its way
+/// through review.
+async fn was_seen(
+    tx: &mut Tx<'_>,
+    desk: &Desk,
+    id: &PluginId,
+    version: Option<&PluginVersion>,
+) -> Result<bool, Refusal> {
+    let fits = |found: &PluginVersion| version.is_none_or(|wanted| wanted == found);
+    let tenant = &desk.tenant;
+    Ok(plugins::get(tx, tenant, id).await?.is_some_and(|row| fits(&row.version))
+        || plugins::pinned(tx, tenant, id).await?.is_some_and(|(newest, _)| fits(&newest))
+        || plugins::versions(tx, tenant, id).await?.iter().any(|row| fits(&row.version)))
 }
 
 fn what(asked: Revoke) -> Result<(&'static str, String, String), Refusal> {

@@ -11,7 +11,7 @@ use toolyard_dialects::native::WaitView;
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::wait::{WaitKind, may_answer};
 use toolyard_protocol::{
-    ApiError, ClientId, Hash, KeyKind, RunId, SpaceId, Timestamp, Viewer, WaitId, limits,
+    ApiError, ClientId, ErrorCode, Hash, KeyKind, RunId, SpaceId, Timestamp, Viewer, WaitId, limits,
 };
 use toolyard_runtime::{Answer, AnswerIn, Caller, Remember};
 use toolyard_store::waits::{self, WaitRow};
@@ -24,6 +24,8 @@ use crate::http::Refusal;
 
 /// Pages that one request looks through.
 const PAGES: usize = 25;
+/// What a closed position is for. All kinds of waits have one order.
+const LIST: &str = "waits";
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WaitList {
@@ -112,7 +114,7 @@ async fn list_kind(call: Call, kind: Option<WaitKind>) -> Result<Response, Refus
     let limit = page::limit(&call.query)?;
     let run = page::typed(&call.query, "runId", RunId::parse)?;
     let space = page::typed(&call.query, "smartSpaceId", SpaceId::parse)?;
-    let mut after = page::typed(&call.query, "after", behind)?;
+    let mut after = page::typed(&call.query, "after", |text| behind(&call, text))?;
     let mut seen = Vec::new();
     let mut seats = HashMap::new();
     let mut more = true;
@@ -147,7 +149,12 @@ async fn list_kind(call: Call, kind: Option<WaitKind>) -> Result<Response, Refus
             break;
         }
     }
-    let next = after.filter(|_| more).map(|(at, id)| format!("{}~{id}", at.millis()));
+    // Also the last row that was looked at and not shown: its name stays here.
+    let next = after.filter(|_| more).map(|(at, id)| {
+        let closed = call.app.cursors.close(call.tenant(), LIST, &format!("{}~{id}", at.millis()));
+        closed.ok_or_else(|| Refusal::new(ErrorCode::Internal, "Something went wrong inside the gateway."))
+    });
+    let next = next.transpose()?;
     let tenant = call.tenant().clone();
     let waits: Vec<WaitView> = call
         .store()
@@ -165,8 +172,9 @@ async fn list_kind(call: Call, kind: Option<WaitKind>) -> Result<Response, Refus
 }
 
 /// The row that a page ended with: when it opened, and its id.
-fn behind(text: &str) -> Result<(Timestamp, WaitId), ()> {
-    let (at, id) = text.split_once('~').ok_or(())?;
+fn behind(call: &Call, text: &str) -> Result<(Timestamp, WaitId), ()> {
+    let opened = call.app.cursors.open(call.tenant(), LIST, text).ok_or(())?;
+    let (at, id) = opened.split_once('~').ok_or(())?;
     let at = at.parse().map_err(|_| ())?;
     Ok((Timestamp::from_millis(at), WaitId::parse(id).map_err(|_| ())?))
 }

@@ -27,7 +27,8 @@ use toolyard_store::{
 
 use crate::app::{App, Meter};
 use crate::auth::{
-    Auth, JwtCheck, KeyFileError, Made, OperatorKeys, StartCode, UrlSigner, ensure_keys, ensure_master_key,
+    Auth, Cursors, JwtCheck, KeyFileError, Made, OperatorKeys, StartCode, UrlSigner, ensure_keys,
+    ensure_master_key,
 };
 use crate::config::Config;
 use crate::http::rate::Rates;
@@ -146,6 +147,8 @@ async fn assemble(
         runtime.export_traces(collector);
     }
     let jwt = JwtCheck::new(&config, made.jwt.expose(), &door).map_err(|e| ServeError::Door(e.causes()))?;
+    let unusable = KeyFileError::Setting("jwt.secret", "no key can be derived from it");
+    let cursors = Cursors::new(made.jwt.expose()).ok_or(unusable)?;
     let operator = OperatorKeys::new(made.secret.expose(), made.public.expose());
     let shutdown = CancellationToken::new();
     Ok(Arc::new(App {
@@ -164,6 +167,7 @@ async fn assemble(
         public_url,
         plugins,
         signer: UrlSigner::new(made.jwt.expose()),
+        cursors,
         start_code,
         rates: Rates::new(&config.limits),
         sites: Sites::new(&config.origins(), bound),

@@ -27,13 +27,17 @@ fn file(data: &Path) -> PathBuf {
 }
 
 /// How this machine reaches an address that may mean "all of mine".
-pub(crate) fn url(bound: SocketAddr) -> String {
+pub(crate) fn reachable(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
         ip => ip,
     };
-    format!("http://{}", SocketAddr::new(ip, bound.port()))
+    SocketAddr::new(ip, bound.port())
+}
+
+pub(crate) fn url(bound: SocketAddr) -> String {
+    format!("http://{}", reachable(bound))
 }
 
 pub(crate) fn announce(data: &Path, bound: SocketAddr) -> Announced {

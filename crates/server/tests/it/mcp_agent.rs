@@ -42,7 +42,7 @@ async fn start(folder: Folder, env: &[(&str, &str)]) -> Gateway {
     gateway
 }
 
-async fn gateway() -> Gateway {
+pub(crate) async fn gateway() -> Gateway {
     start(Folder::new(), &[]).await
 }
 

@@ -125,6 +125,7 @@ fn life(folder: &Path) {
 fn h60_without_a_gateway_the_commands_work_on_the_database() {
     let folder = Folder::new();
     made(folder.path());
+    cli(folder.path(), &["migrate"]);
     life(folder.path());
 }
 

@@ -1,5 +1,6 @@
 //! The two databases behind [`crate::Store`].
 
+mod arrival;
 mod held;
 pub(crate) mod postgres;
 #[cfg(feature = "failpoints")]

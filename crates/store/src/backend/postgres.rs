@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgListener, PgPool, PgPoolOptions};
 use tokio_util::sync::CancellationToken;
 
+use super::arrival;
 use super::held::Held;
 use crate::error::{OpenError, StoreError};
 use crate::feed::{Feed, RedisUrl, read_news, write_news};
@@ -34,7 +35,8 @@ impl Postgres {
         // The URL holds a password: it is never part of a message.
         let failed =
             |e: sqlx::Error| OpenError::Database { what: "of database_url".to_owned(), why: e.to_string() };
-        let options: PgConnectOptions = url.parse().map_err(failed)?;
+        let options = arrival::options(url)?;
+        arrival::wait(&options).await?;
         // Nobody waits for a lock, or holds one, longer than a lease lasts.
         let options = options
             .options([("lock_timeout", LOCK_TIMEOUT), ("idle_in_transaction_session_timeout", IDLE_TIMEOUT)]);

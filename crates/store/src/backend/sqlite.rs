@@ -27,6 +27,8 @@ use crate::error::{OpenError, StoreError};
 use crate::feed::Feed;
 use crate::tx::{Touched, Tx};
 
+/// The database, in the data folder.
+const FILE: &str = "toolyard.db";
 /// Writes in one group at most.
 const GROUP: usize = 256;
 /// How long a group that is smaller than the last one waits for more. A commit
@@ -96,7 +98,7 @@ impl Sqlite {
     /// Opens `<folder>/toolyard.db` and takes the folder's lock.
     pub(crate) fn open(folder: &Path, clock: Arc<dyn Clock>, feed: Feed) -> Result<Self, OpenError> {
         let lock = lock_folder(folder)?;
-        let path = folder.join("toolyard.db");
+        let path = folder.join(FILE);
         let open = || connect(&path);
         let mut first = open()?;
         crate::migrate::sqlite(&mut first)?;
@@ -175,6 +177,11 @@ fn not_run() -> StoreError {
     StoreError::Unavailable("the operation did not come to its end".into())
 }
 
+/// Whether a data folder has a database. Makes none.
+pub fn is_kept(folder: &Path) -> bool {
+    folder.join(FILE).exists()
+}
+
 /// Takes a data folder for this process; it is free again when the file is
 /// dropped, or the process ends in any way. A new folder is its owner's alone.
 pub fn lock_folder(folder: &Path) -> Result<File, OpenError> {
@@ -237,13 +244,14 @@ fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> OpenError {
 /// writes to it: the copy is the state of one moment. Answers its size.
 #[expect(clippy::disallowed_methods, reason = "a backup reads beside the gateway, on its own connection")]
 pub fn back_up(folder: &Path, into: &Path) -> Result<u64, OpenError> {
-    let path = folder.join("toolyard.db");
+    let path = folder.join(FILE);
     let failed = |why: String| OpenError::Database { what: path.display().to_string(), why };
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(&path, flags).map_err(|e| failed(e.to_string()))?;
     conn.busy_timeout(Duration::from_secs(30)).map_err(|e| failed(e.to_string()))?;
     // It holds every conversation: it is its owner's alone.
-    create_private_file(into).map_err(|e| failed(e.to_string()))?;
+    let unwritable = |e: std::io::Error| OpenError::Unwritable { file: into.display().to_string(), why: e };
+    create_private_file(into).map_err(unwritable)?;
     let target = into.to_str().ok_or_else(|| failed("the file's name is not UTF-8".to_owned()))?;
     conn.execute("VACUUM INTO ?1", [target]).map_err(|e| failed(e.to_string()))?;
     let file = File::open(into).and_then(|f| f.sync_all().map(|()| f)).map_err(|e| failed(e.to_string()))?;

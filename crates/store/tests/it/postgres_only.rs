@@ -282,7 +282,7 @@ async fn a_password_is_never_part_of_a_message() {
     let url = format!("{scheme}://toolyard:hunter2@{server}/no_such_database");
     let settings = Settings::Postgres { url: DatabaseUrl::new(url) };
     let refused = Store::open(&settings).await.err().unwrap();
-    assert!(matches!(refused, OpenError::Database { .. }), "{refused:?}");
+    assert!(matches!(refused, OpenError::Postgres { .. }), "{refused:?}");
     for told in [refused.to_string(), format!("{refused:?}"), format!("{settings:?}")] {
         assert!(!told.contains("hunter2"), "{told}");
     }

@@ -104,8 +104,12 @@ async fn agent_entity(client: &Client, agent: &str) -> Result<EntityId, CliError
     match client.entities().agent(&format!("terminal:agent:{agent}"), agent).await {
         Ok(entity) => Ok(entity.id),
         Err(error) if error.is(ErrorCode::NotFound) => {
-            let there = agents(client).await.unwrap_or_default().join(", ");
-            Err(CliError::said(format!("there is no agent {agent:?}; there are: {there}")))
+            let there = agents(client).await.unwrap_or_default();
+            let said = match there.as_slice() {
+                [] => "there is none yet: store one with `toolyard agent put FILE`".to_owned(),
+                some => format!("there are: {}", some.join(", ")),
+            };
+            Err(CliError::said(format!("there is no agent {agent:?}; {said}")))
         }
         Err(error) => Err(error.into()),
     }

@@ -35,7 +35,7 @@ pub(super) async fn at_gateway(command: Plugin, gateway: &Gateway, as_json: bool
             print::rows(as_json, &json!({ "plugins": rows }), "plugins", COLUMNS);
         }
         Plugin::Uninstall { id } => {
-            gateway.delete(&format!("/api/plugins/{id}"), &[]).await?;
+            gateway.delete(&format!("/api/plugins/{}", plugin_id(&id)?), &[]).await?;
             print::value(as_json, &json!({"uninstalled": true}), |_| "uninstalled".to_owned());
         }
         Plugin::Trust { key, plugins } => {
@@ -58,9 +58,16 @@ pub(super) async fn at_gateway(command: Plugin, gateway: &Gateway, as_json: bool
     Ok(())
 }
 
+fn plugin_id(text: &str) -> Result<PluginId, CliError> {
+    PluginId::parse(text).map_err(|e| CliError::said(e.to_string()))
+}
+
 fn body(asked: &Revoke) -> Value {
-    let Revoke { plugin, version, key, curator, reason } = asked;
+    let Revoke { plugin, version, key, curator, reason, ahead } = asked;
     let mut body = json!({ "reason": reason });
+    if *ahead {
+        body["ahead"] = json!(true);
+    }
     for (name, value) in [("plugin", plugin), ("version", version), ("key", key), ("curator", curator)] {
         if let Some(value) = value {
             body[name] = json!(value);
@@ -140,7 +147,7 @@ pub(super) async fn in_database(
             print::rows(as_json, &json!({ "plugins": rows }), "plugins", COLUMNS);
         }
         Plugin::Uninstall { id } => {
-            let id = PluginId::parse(&id).map_err(|e| CliError::said(e.to_string()))?;
+            let id = plugin_id(&id)?;
             let existed = store
                 .write::<_, StoreError, _>(move |tx| {
                     Box::pin(async move { registry::uninstall(tx, &desk, &id).await })

@@ -1,0 +1,235 @@
+//! The command line where something is missing or misspelt: nothing is made,
+//! nothing is changed, and one sentence says what to do.
+
+use std::net::TcpListener;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::database::Database;
+use crate::gateway::{Folder, Gateway, PATIENCE, ask, message, toolyard};
+
+/// Runs a command that must fail; answers what it said.
+fn no(folder: &Folder, env: &[(&str, &str)], args: &[&str]) -> String {
+    let Output { status, stdout, stderr } =
+        toolyard(folder.path()).args(args).envs(env.iter().copied()).stdin(Stdio::null()).output().unwrap();
+    let (out, text) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr).into_owned());
+    assert_eq!(status.code(), Some(1), "{args:?}: {out}{text}");
+    text
+}
+
+/// An address where nobody listens.
+fn nobody() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+#[test]
+fn commands_that_look_make_no_folder_and_say_where_they_looked() {
+    let folder = Folder::new();
+    let (data, address) = (folder.path().join("data"), nobody());
+    let env = [("TOOLYARD_LISTEN", address.as_str())];
+    let said = format!(
+        "toolyard: no gateway runs at http://{address}, and there is no data in {}: start one with `toolyard serve`, or name another with --url or --data\n",
+        data.display()
+    );
+    for args in [
+        &["run", "list"][..],
+        &["run", "show", "run_x"],
+        &["run", "cancel", "run_x"],
+        &["run", "replay", "run_x"],
+        &["agent", "list"],
+        &["agent", "show", "helper"],
+        &["agent", "delete", "helper"],
+        &["key", "list"],
+        &["key", "revoke", "key_x"],
+        &["plugin", "list"],
+        &["plugin", "uninstall", "some-plugin"],
+        &["plugin", "revoke", "--plugin", "some-plugin", "--reason", "bad"],
+        &["tenant", "delete", "acme", "--yes"],
+        &["backup", "copy.db"],
+    ] {
+        assert_eq!(no(&folder, &env, args), said, "{args:?}");
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+        assert!(left.is_empty(), "{args:?} left {left:?}");
+    }
+    // The doctor finds it, beside what else it finds.
+    let output = toolyard(folder.path()).args(["doctor", "--json"]).envs(env).output().unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &found["ok"]), (Some(1), &json!(false)));
+    let checks = found["checks"].as_array().unwrap();
+    let database = checks.iter().find(|check| check["check"] == "database").unwrap();
+    assert_eq!(format!("toolyard: {}\n", database["says"].as_str().unwrap()), said);
+    for args in [["config", "check"], ["config", "print"], ["config", "schema"]] {
+        assert!(toolyard(folder.path()).args(args).envs(env).output().unwrap().status.success());
+    }
+    assert!(!data.exists());
+}
+
+#[tokio::test]
+async fn a_gateway_whose_folder_is_another_is_pointed_at() {
+    let gateway = Gateway::start().await;
+    let elsewhere = Folder::new();
+    let env = [("TOOLYARD_LISTEN", gateway.url.strip_prefix("http://").unwrap())];
+    let said = no(&elsewhere, &env, &["run", "list"]);
+    assert!(
+        said.contains("there is no data in") && said.contains("--data") && said.contains("--url"),
+        "{said}"
+    );
+    assert!(said.contains(&gateway.url), "{said}");
+    let said = no(&elsewhere, &[], &["run", "list", "--url", &format!("http://{}", nobody())]);
+    assert!(said.contains("Connection refused"), "{said}");
+    let keyless = [("TOOLYARD_SECRET_KEY", "")];
+    assert!(
+        no(&elsewhere, &keyless, &["run", "list", "--url", "here"]).starts_with("toolyard: --url here: ")
+    );
+    let said = no(&elsewhere, &keyless, &["run", "list", "--url", &gateway.url]);
+    assert!(said.ends_with("set TOOLYARD_SECRET_KEY to a secret key of it\n"), "{said}");
+}
+
+#[test]
+fn a_listen_that_is_no_address_and_port_is_told_the_form() {
+    let folder = Folder::new();
+    for (text, example) in [
+        ("9872", "Write 127.0.0.1:9872 for this machine alone"),
+        (":9872", "Write 127.0.0.1:9872 for this machine alone"),
+        ("localhost", "Write 127.0.0.1:8787 for this machine alone"),
+        ("localhost:9872", "Write 127.0.0.1:9872 for this machine alone"),
+        ("127.0.0.1", "Write 127.0.0.1:8787 for this machine alone"),
+        ("127.0.0.1:99999", "\"99999\" is no port: it must be 0 to 65535"),
+    ] {
+        let said = no(&folder, &[], &["serve", "--listen", text]);
+        assert!(
+            said.starts_with(&format!("toolyard: listen: {text:?} is not an address and a port (")),
+            "{said}"
+        );
+        assert!(said.contains(example), "{said}");
+        assert_eq!(said, no(&folder, &[("TOOLYARD_LISTEN", text)], &["config", "check"]));
+    }
+    std::fs::write(folder.path().join("toolyard.toml"), "listen = 9872").unwrap();
+    let said = no(&folder, &[], &["config", "check"]);
+    assert!(said.contains("an address and a port in quotes, as \"127.0.0.1:8787\""), "{said}");
+    assert!(!folder.path().join("data").exists());
+}
+
+/// A gateway that is to start on a PostgreSQL that is not there.
+fn refused(url: &str) -> (String, Duration) {
+    let (folder, started) = (Folder::new(), Instant::now());
+    let said = no(&folder, &[("TOOLYARD_DATABASE_URL", url)], &["serve", "--listen", "127.0.0.1:0"]);
+    assert!(!said.contains("hunter2"), "{said}");
+    assert!(!folder.path().join("data/keys.json").exists());
+    assert_eq!(said.lines().count(), 1, "{said}");
+    (said.trim_end().to_owned(), started.elapsed())
+}
+
+#[tokio::test]
+async fn a_start_without_its_postgres_says_where_it_looked_and_what_to_do() {
+    let away = nobody();
+    let url = format!("postgres://yard:hunter2@{away}/kept");
+    let gone = tokio::task::spawn_blocking(move || refused(&url));
+    // One that takes the connection and says nothing.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = mute.local_addr().unwrap();
+    let url = format!("postgres://yard:hunter2@{silent}/kept");
+    let hung = tokio::task::spawn_blocking(move || refused(&url));
+    let there = Database::postgres().url.clone().unwrap();
+    let url = there.rsplit_once('/').map(|(server, _)| format!("{server}/not_made")).unwrap();
+    let missing = tokio::task::spawn_blocking(move || refused(&url));
+    let (_, server) = there.rsplit_once('@').unwrap();
+    let url = format!("postgres://toolyard:hunter2@{server}");
+    let shut = tokio::task::spawn_blocking(move || refused(&url));
+
+    let (said, took) = gone.await.unwrap();
+    let start =
+        format!("toolyard: PostgreSQL at {away} (database kept) cannot be reached: Connection refused");
+    assert!(said.starts_with(&start) && said.contains("times in 5 seconds)"), "{said}");
+    assert!(said.ends_with("Start it, or mend host and port of database_url"), "{said}");
+    assert!(took < PATIENCE, "{took:?}");
+    let (said, took) = hung.await.unwrap();
+    let start = format!(
+        "toolyard: PostgreSQL at {silent} (database kept) takes no word of a new connection (waited 5 seconds)"
+    );
+    assert!(said.starts_with(&start), "{said}");
+    assert!(took < PATIENCE, "{took:?}");
+    let (said, _) = missing.await.unwrap();
+    assert!(said.contains("(database not_made) has no such database: "), "{said}");
+    assert!(said.ends_with("Make it (createdb not_made), or mend database_url"), "{said}");
+    let (said, _) = shut.await.unwrap();
+    assert!(said.contains(" refuses the user toolyard: password authentication failed"), "{said}");
+    assert!(said.ends_with("Mend user and password of database_url"), "{said}");
+}
+
+/// What removes or revokes finds what it is told, or changes nothing.
+fn unknown(folder: &Folder) {
+    let key = "ab".repeat(32);
+    for (args, said) in [
+        (&["agent", "delete", "nobody"][..], "Agent not found"),
+        (&["agent", "show", "nobody"], "Agent not found"),
+        (&["agent", "delete", "../keys"], "Invalid agent name \"../keys\""),
+        (&["key", "revoke", "a/b"], "(got a/b)"),
+        (&["key", "revoke", "key_x", "--tenant", "a/b"], "--tenant a/b: "),
+        (&["plugin", "uninstall", "a/b"], "a/b"),
+        (&["backup", "nowhere/copy.db"], "nowhere/copy.part cannot be written: No such file"),
+        (&["agent", "put", "nowhere.json"], "nowhere.json: No such file"),
+        (&["key", "revoke", "key_x"], "Key not found"),
+        (&["key", "revoke", "key_x", "--tenant", "acme"], "Key not found"),
+        (&["run", "show", "run_x"], "Run not found"),
+        (&["tenant", "delete", "acme", "--yes"], "Tenant not found"),
+        (&["plugin", "uninstall", "no-plugin"], "Plugin not found"),
+        (&["plugin", "install", "nowhere.json"], "nowhere.json: No such file"),
+        (&["plugin", "trust", "nowhere.pub", "--plugin", "*"], "nowhere.pub: No such file"),
+        (
+            &["plugin", "revoke", "--plugin", "no-plugin", "--reason", "r"],
+            "Plugin no-plugin not found: nothing was revoked",
+        ),
+        (
+            &["plugin", "revoke", "--plugin", "no-plugin", "--version", "1.0.0", "--reason", "r"],
+            "Version 1.0.0 of plugin no-plugin not found: nothing was revoked",
+        ),
+        (
+            &["plugin", "revoke", "--curator", "nobody", "--reason", "r"],
+            "Curator nobody not found: nothing was revoked",
+        ),
+        (&["plugin", "revoke", "--key", &key, "--reason", "r"], "not found: nothing was revoked"),
+    ] {
+        let text = no(folder, &[], args);
+        assert!(
+            text.starts_with("toolyard: ") && text.contains(said) && text.lines().count() == 1,
+            "{args:?}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_unknown_is_not_found_and_nothing_changes() {
+    let folder = Folder::new();
+    assert!(toolyard(folder.path()).arg("migrate").output().unwrap().status.success());
+    unknown(&folder);
+    let gateway = Gateway::start_with(folder, &[]).await;
+    let nothing = async |gateway: &Gateway| {
+        assert_eq!(gateway.get("/api/audit").await["entries"], json!([]));
+        assert_eq!(gateway.get("/api/plugins/revocations").await["revocations"], json!([]));
+    };
+    nothing(&gateway).await;
+    unknown(&gateway.folder);
+    let body = json!({"plugin": "no-plugin", "reason": "r"});
+    let (status, answer) =
+        ask(gateway.secret(reqwest::Method::POST, "/api/plugins/revoke").json(&body)).await;
+    assert_eq!((status.as_u16(), answer["error"]["code"].as_str()), (404, Some("not_found")));
+    assert!(message(&answer).starts_with("Plugin no-plugin not found"), "{answer}");
+    nothing(&gateway).await;
+
+    let said = no(&gateway.folder, &[], &["chat", "--agent", "nobody", "hello"]);
+    assert_eq!(
+        said,
+        "toolyard: there is no agent \"nobody\"; there is none yet: store one with `toolyard agent put FILE`\n"
+    );
+
+    // Who means it revokes what has not come yet; once is enough.
+    let ahead = ["plugin", "revoke", "--plugin", "no-plugin", "--reason", "a bad name"];
+    let run = |more: &[&str]| toolyard(gateway.folder.path()).args(ahead).args(more).output().unwrap();
+    assert!(run(&["--ahead"]).status.success());
+    assert!(run(&[]).status.success(), "a repeat is fine");
+    let revoked = gateway.get("/api/plugins/revocations").await["revocations"].clone();
+    assert_eq!((revoked.as_array().unwrap().len(), &revoked[0]["target"]), (1, &json!("no-plugin")));
+}
