@@ -81,16 +81,22 @@ impl Worker {
         context: &ContextSection,
     ) -> Result<Fitted, Stop> {
         let mut turns = self.history().await?;
+        // Whoever takes over must be able to read it too.
+        let chain = std::iter::once(candidate).chain(others);
+        let bounds = chain.filter_map(|c| input_tokens(&c.record, frame)).chain(context.max_input_tokens);
+        let bound = bounds.min().map(u64::from);
+        let squeezes = self.squeezed.as_ref().is_some_and(|squeezed| squeezed.id == *id);
+        // Nobody counts what nothing bounds.
+        if bound.is_none() && !squeezes {
+            return Ok(Fitted::Turns(turns));
+        }
         let fixed = tokens_of(frame.system.as_deref().unwrap_or_default())
             + frame.tools.iter().map(tool_tokens).sum::<u64>();
         let size = fixed + turns.iter().map(turn_tokens).sum::<u64>();
         let refused = self.squeezed.as_mut().filter(|squeezed| squeezed.id == *id);
         let refused = refused.map(|squeezed| *squeezed.refused.get_or_insert(size));
-        // Whoever takes over must be able to read it too.
-        let chain = std::iter::once(candidate).chain(others);
-        let bounds = chain.filter_map(|c| input_tokens(&c.record, frame)).chain(context.max_input_tokens);
         // A vendor that refused this much has another measure than ours: half of it.
-        let bounds = bounds.map(u64::from).chain(refused.map(|size| size / 2));
+        let bounds = bound.into_iter().chain(refused.map(|size| size / 2));
         let Some(most) = bounds.min() else { return Ok(Fitted::Turns(turns)) };
         if context.when_full == WhenFull::Error {
             if size > most {

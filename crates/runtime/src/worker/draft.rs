@@ -10,9 +10,11 @@ use toolyard_protocol::delta::{Delta, Piece};
 use toolyard_protocol::event::PluginEmitted;
 use toolyard_protocol::message::Part;
 use toolyard_protocol::run::{FinishReason, Usage};
-use toolyard_protocol::tool::{Toolset, Visibility};
+use toolyard_protocol::tool::{ToolSpec, Visibility};
 use toolyard_protocol::{CallId, Guarded, RunId, SpaceId, ToolName};
 use toolyard_store::Feed;
+
+use crate::agents::LoadedTools;
 
 /// A call as the model wrote it.
 #[derive(Debug, Clone)]
@@ -50,7 +52,8 @@ pub(super) struct Draft {
     audience: Audience,
     /// Pieces that nobody was told of yet.
     fresh: Vec<Delta>,
-    toolset: Toolset,
+    /// The tools that were offered.
+    tools: Option<Arc<LoadedTools>>,
     offset: u32,
     part: u32,
     open: Open,
@@ -63,12 +66,16 @@ pub(super) struct Draft {
     notes: Vec<Note>,
 }
 
+fn find<'t>(tools: &'t Option<Arc<LoadedTools>>, name: &str) -> Option<&'t ToolSpec> {
+    tools.as_ref().and_then(|tools| tools.set.find(name))
+}
+
 impl Draft {
-    pub(super) fn new(audience: Audience, toolset: Toolset) -> Self {
+    pub(super) fn new(audience: Audience, tools: Option<Arc<LoadedTools>>) -> Self {
         Self {
             audience,
             fresh: Vec::new(),
-            toolset,
+            tools,
             offset: 0,
             part: 0,
             open: Open::Nothing,
@@ -143,8 +150,7 @@ impl Draft {
             tracing::warn!(run = %self.audience.run, tools = %left, "the vendor cannot take some tools: they are not offered");
             let told = tools.iter().map(|tool| {
                 let name = tool["name"].as_str().unwrap_or_default();
-                let public =
-                    self.toolset.find(name).is_some_and(|spec| spec.visibility == Visibility::Public);
+                let public = find(&self.tools, name).is_some_and(|s| s.visibility == Visibility::Public);
                 let reason =
                     if public { tool["reason"].clone() } else { json!("its schema cannot be offered") };
                 json!({ "name": name, "reason": reason })
@@ -221,7 +227,7 @@ impl Draft {
 
     /// The tool's name and class, as far as it is one of ours.
     fn tool(&self, name: &str) -> (ToolName, Visibility) {
-        match self.toolset.find(name) {
+        match find(&self.tools, name) {
             Some(spec) => (spec.name.clone(), spec.visibility),
             None => (super::gate::safe_name(name), Visibility::Private),
         }

@@ -14,7 +14,6 @@ use toolyard_plugins::hooks::{Chain, Stopped};
 use toolyard_protocol::ErrorCode;
 use toolyard_protocol::agent::{OutputSection, Period, Rewriting, ToolChoice};
 use toolyard_protocol::manifest::HookName;
-use toolyard_protocol::tool::Toolset;
 use toolyard_store::failpoint;
 use toolyard_store::usage::{self, Span};
 
@@ -194,8 +193,10 @@ impl Speaking {
             let first = self.stream.next().await;
             self.heard.push(first.unwrap_or_else(cut));
         }
-        // The first words of a reply are told at once.
-        let lingers = self.draft.as_ref().is_some_and(|draft| !draft.is_silent());
+        // The first words of a reply are told at once; the head of a call is nobody's first word.
+        let silent = self.draft.as_ref().is_none_or(Draft::is_silent);
+        let lingers =
+            !silent || self.heard.iter().any(|chunk| matches!(chunk, Ok(Chunk::ToolInputStart { .. })));
         let mut gave_way = !lingers;
         while self.heard.len() < TOGETHER && self.heard.last().is_some_and(|last| !ends(last)) {
             match self.stream.next().now_or_never() {
@@ -341,7 +342,7 @@ impl Worker {
             return self.stopped(stopped).await;
         }
         let held = chain.must_hold() || (agent.config.loop_.rewriting == Rewriting::Hold && chain.rewrites());
-        let offered = if request.tools.is_empty() { Toolset::default() } else { offer.set.clone() };
+        let offered = (!request.tools.is_empty()).then_some(offer);
         let draft = Draft::new(audience, offered);
         self.speaking = Some(Speaking::begin(id, candidate, candidates, request, draft, chain, held));
         Ok(())
