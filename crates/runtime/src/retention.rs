@@ -1,12 +1,14 @@
 //! Removes runs that ended long ago, if the operator wants that: a few small
 //! transactions, then a rest. Several nodes may do it at once: each looks again
-//! under the run's lock, and the second finds nothing.
+//! under the run's lock, and the second finds nothing. Before that, whatever
+//! removal an earlier life left half done is finished.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use toolyard_protocol::{RunId, TenantId, Timestamp};
-use toolyard_store::{StoreError, retention};
+use toolyard_store::removal::{self, CutShort};
+use toolyard_store::{StoreError, failpoint, retention};
 
 use crate::runtime::Runtime;
 
@@ -17,25 +19,27 @@ const BATCH: u64 = 100;
 /// How often it is looked for old runs, at most.
 const ROUND: Duration = Duration::from_secs(60);
 
-/// Removes old runs until the runtime stops.
-pub(crate) async fn run(runtime: Arc<Runtime>) {
+/// Finishes what was cut short, then removes old runs until the runtime stops.
+pub(crate) async fn run(runtime: Arc<Runtime>, mut cut_short: Vec<CutShort>) {
     let stop = runtime.stop_token().clone();
     loop {
-        let removed = match round(&runtime).await {
-            Ok(removed) => removed,
-            Err(e) => {
-                tracing::warn!(error = %e, "old runs cannot be removed now");
-                0
-            }
-        };
+        let done = round(&runtime, &mut cut_short).await;
+        if let Err(e) = &done {
+            tracing::warn!(error = %e, "what is to be removed cannot be removed now");
+        }
+        let (removed, failed) = (done.as_ref().copied().unwrap_or_default(), done.is_err());
         if removed > 0 {
             tracing::info!(runs = removed, "removed runs that ended long ago");
             metrics::counter!("toolyard_runs_removed_total").increment(removed);
         }
-        // What an earlier life left behind is gone; there is nothing else to do.
-        let Some(keep) = runtime.settings.keep_finished else { return };
         let tick = runtime.settings.tick;
-        let rest = if removed >= BATCH { tick } else { (keep / 4).clamp(tick, ROUND.max(tick)) };
+        let rest = match runtime.settings.keep_finished {
+            Some(_) if removed >= BATCH => tick,
+            Some(keep) => (keep / 4).clamp(tick, ROUND.max(tick)),
+            None if failed => ROUND,
+            // What an earlier life left behind is gone; there is nothing else to do.
+            None => return,
+        };
         if stop.run_until_cancelled(tokio::time::sleep(rest)).await.is_none() {
             return;
         }
@@ -43,7 +47,15 @@ pub(crate) async fn run(runtime: Arc<Runtime>) {
 }
 
 /// Removes at most a batch; answers how many.
-async fn round(runtime: &Arc<Runtime>) -> Result<u64, StoreError> {
+async fn round(runtime: &Arc<Runtime>, cut_short: &mut Vec<CutShort>) -> Result<u64, StoreError> {
+    while let Some(removal) = cut_short.last() {
+        let finishing = removal::finish(&runtime.store, removal);
+        // The next start goes on, then.
+        let Some(done) = runtime.stop_token().run_until_cancelled(finishing).await else { return Ok(0) };
+        done?;
+        tracing::info!("finished a removal that was cut short");
+        cut_short.pop();
+    }
     sweep(runtime).await?;
     let Some(keep) = runtime.settings.keep_finished else { return Ok(0) };
     let now = runtime.store.read(|tx| Box::pin(async move { tx.now().await })).await?;
@@ -89,6 +101,7 @@ async fn of_tenant(
                 .store
                 .write(move |tx| Box::pin(async move { retention::retire(tx, &of, &run, before).await }));
             if retired.await? {
+                failpoint::pass("retire.after_commit")?;
                 removed += 1;
                 sweep(runtime).await?;
             }
@@ -102,6 +115,8 @@ async fn of_tenant(
 async fn sweep(runtime: &Arc<Runtime>) -> Result<(), StoreError> {
     while !runtime.stop_token().is_cancelled()
         && runtime.store.write(|tx| Box::pin(async move { retention::sweep(tx).await })).await?
-    {}
+    {
+        failpoint::pass("sweep.after_commit")?;
+    }
     Ok(())
 }

@@ -13,7 +13,7 @@ use toolyard_protocol::{ErrorCode, Guarded, RunId, TenantId, limits};
 use toolyard_schema::Schemas;
 use toolyard_store::log;
 use toolyard_store::runs::{self, After, Claimed, GaveUp, Owner};
-use toolyard_store::{Commit, Store, StoreError, Watch, nodes};
+use toolyard_store::{Commit, Store, StoreError, Watch, nodes, removal};
 use toolyard_tools::{Results, Toolbox};
 
 use crate::agents::Agents;
@@ -99,6 +99,8 @@ impl Runtime {
         let valid = valid_ms(&store, settings.lease);
         store.write(move |tx| Box::pin(async move { nodes::register(tx, &me, valid).await })).await?;
         let library = Library::open(&store, &registry, &settings).await?;
+        // Before anybody can begin another one.
+        let cut_short = removal::cut_short(&store).await?;
         let results = Results::new(store.clone(), settings.tool_result_tokens);
         let runtime = Arc::new(Self {
             store,
@@ -124,7 +126,7 @@ impl Runtime {
         runtime.tasks.spawn("scheduler", scheduler::run(runtime.clone()));
         runtime.tasks.spawn("offers", live::run(runtime.clone()));
         runtime.tasks.spawn("knowledge", crate::knowledge::run(runtime.clone()));
-        runtime.tasks.spawn("retention", crate::retention::run(runtime.clone()));
+        runtime.tasks.spawn("retention", crate::retention::run(runtime.clone(), cut_short));
         Ok(runtime)
     }
 

@@ -22,6 +22,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0014_belongings.sql"),
     include_str!("migrations/0015_log_rows.sql"),
     include_str!("migrations/0016_retention.sql"),
+    include_str!("migrations/0017_removals.sql"),
 ];
 
 /// The schema version of this release.

@@ -1,13 +1,21 @@
 //! Removes all of an entity or a tenant, in many small transactions, so that
-//! nobody waits for it. One that is cut short is simply asked for again.
+//! nobody waits for it. That it has begun is written first: one that a death
+//! cuts short goes on at the next start ([`cut_short`]), or when it is asked again.
 
+mod begun;
+mod tables;
+
+use begun::Target;
+pub use begun::is_going;
+use futures::future::BoxFuture;
 use toolyard_protocol::{EntityId, RunId, SpaceId, TenantId, limits};
 
 use crate::error::StoreError;
 use crate::runs::{self, RunRow};
 use crate::store::Store;
 use crate::tx::{Tx, args};
-use crate::{audit, entities, retention, spaces};
+use crate::{audit, entities, failpoint, retention, spaces};
+pub use tables::OF_TENANTS;
 
 /// Rows that one transaction removes.
 const ROWS: i64 = 200;
@@ -21,23 +29,71 @@ pub async fn entity(
     id: &EntityId,
     actor: &str,
 ) -> Result<bool, StoreError> {
-    // Also for one that is gone: an earlier removal may have been cut short.
+    let existed = begin(store, Target::Entity(tenant.clone(), id.clone()), actor).await?;
+    // Also for one that is gone: something of it may have come in behind its end.
+    remove_entity(store, tenant, id, actor).await?;
+    Ok(existed)
+}
+
+/// A removal that has begun and not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutShort {
+    target: Target,
+    actor: String,
+}
+
+/// Removals that were cut short, as long as nobody here has begun another one.
+pub async fn cut_short(store: &Store) -> Result<Vec<CutShort>, StoreError> {
+    let begun = store.read(|tx| Box::pin(async move { begun::list(tx).await })).await?;
+    Ok(begun.into_iter().map(|(target, actor)| CutShort { target, actor }).collect())
+}
+
+/// Goes on with one of them. Harmless if somebody else does, too.
+pub async fn finish(store: &Store, removal: &CutShort) -> Result<(), StoreError> {
+    match &removal.target {
+        Target::Entity(tenant, id) => remove_entity(store, tenant, id, &removal.actor).await,
+        Target::Tenant(tenant) => remove_tenant(store, tenant, &removal.actor, true).await.map(drop),
+    }
+}
+
+/// From here on it goes through, whoever dies. False if there is none.
+async fn begin(store: &Store, target: Target, actor: &str) -> Result<bool, StoreError> {
+    let by = actor.to_owned();
+    commit(store, move |tx| Box::pin(async move { begun::note(tx, &target, &by).await })).await
+}
+
+/// One piece of a removal.
+async fn commit<T, F>(store: &Store, op: F) -> Result<T, StoreError>
+where
+    F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, StoreError>> + Send + 'static,
+    T: Send + 'static,
+{
+    let done = store.write(op).await?;
+    failpoint::pass("removal.after_commit")?;
+    Ok(done)
+}
+
+async fn remove_entity(
+    store: &Store,
+    tenant: &TenantId,
+    id: &EntityId,
+    actor: &str,
+) -> Result<(), StoreError> {
     forget_deeds(store, tenant, id).await?;
     let (t, e, by) = (tenant.clone(), id.clone(), actor.to_owned());
-    let existed = store
-        .write(move |tx| {
-            Box::pin(async move {
-                let existed = entities::delete(tx, &t, &e).await?;
-                if existed {
-                    audit::write(tx, &t, &by, "entity.delete", e.as_str(), None).await?;
-                }
-                Ok::<_, StoreError>(existed)
-            })
+    let deleted = commit(store, move |tx| {
+        Box::pin(async move {
+            if entities::delete(tx, &t, &e).await? {
+                audit::write(tx, &t, &by, "entity.delete", e.as_str(), None).await?;
+            }
+            Ok(())
         })
-        .await?;
+    });
+    deleted.await?;
     // What came in until nobody could speak for it any more.
     forget_deeds(store, tenant, id).await?;
-    Ok(existed)
+    let target = Target::Entity(tenant.clone(), id.clone());
+    commit(store, move |tx| Box::pin(async move { begun::end(tx, &target).await.map(drop) })).await
 }
 
 async fn forget_deeds(store: &Store, tenant: &TenantId, id: &EntityId) -> Result<(), StoreError> {
@@ -47,7 +103,7 @@ async fn forget_deeds(store: &Store, tenant: &TenantId, id: &EntityId) -> Result
         let Some(space) = next else { break };
         forget_runs(store, tenant, &space).await?;
         let t = tenant.clone();
-        store.write(move |tx| Box::pin(async move { spaces::delete(tx, &t, &space).await })).await?;
+        commit(store, move |tx| Box::pin(async move { spaces::delete(tx, &t, &space).await })).await?;
     }
     let mut after = String::new();
     loop {
@@ -57,10 +113,10 @@ async fn forget_deeds(store: &Store, tenant: &TenantId, id: &EntityId) -> Result
         last.as_str().clone_into(&mut after);
         for run in runs {
             let t = tenant.clone();
-            store.write(move |tx| Box::pin(async move { retention::remove(tx, &t, &run).await })).await?;
+            commit(store, move |tx| Box::pin(async move { retention::remove(tx, &t, &run).await })).await?;
         }
     }
-    while store.write(|tx| Box::pin(async move { retention::sweep(tx).await })).await? {}
+    sweep(store).await?;
     let mut after = String::new();
     loop {
         let (t, e, from) = (tenant.clone(), id.clone(), std::mem::take(&mut after));
@@ -68,7 +124,7 @@ async fn forget_deeds(store: &Store, tenant: &TenantId, id: &EntityId) -> Result
         let Some((.., last)) = said.last() else { break };
         after.clone_from(last);
         let t = tenant.clone();
-        store.write(move |tx| Box::pin(async move { unsay(tx, &t, &said).await })).await?;
+        commit(store, move |tx| Box::pin(async move { unsay(tx, &t, &said).await })).await?;
     }
     Ok(())
 }
@@ -86,10 +142,19 @@ async fn forget_runs(store: &Store, tenant: &TenantId, space: &SpaceId) -> Resul
         before = Some(last.id.clone());
         for run in page.into_iter().filter(|run| run.parent.is_none()) {
             let t = tenant.clone();
-            store.write(move |tx| Box::pin(async move { retention::remove(tx, &t, &run.id).await })).await?;
+            commit(store, move |tx| Box::pin(async move { retention::remove(tx, &t, &run.id).await }))
+                .await?;
         }
     }
-    while store.write(|tx| Box::pin(async move { retention::sweep(tx).await })).await? {}
+    sweep(store).await?;
+    Ok(())
+}
+
+/// Removes what the runs left behind.
+async fn sweep(store: &Store) -> Result<(), StoreError> {
+    while store.write(|tx| Box::pin(async move { retention::sweep(tx).await })).await? {
+        failpoint::pass("sweep.after_commit")?;
+    }
     Ok(())
 }
 
@@ -160,87 +225,22 @@ async fn unsay(
     Ok(())
 }
 
-/// Removes some rows of a table by its key.
-macro_rules! piece {
-    ($table:literal, $key:literal, $most:literal) => {
-        (
-            $table,
-            concat!(
-                "DELETE FROM ",
-                $table,
-                " WHERE tenant = $1 AND (",
-                $key,
-                ") IN (SELECT ",
-                $key,
-                " FROM ",
-                $table,
-                " WHERE tenant = $1 LIMIT ",
-                $most,
-                ")"
-            ),
-        )
-    };
-}
-
-/// Every table that names a tenant, and how a piece of it is removed: keys and
-/// runs first, so that nobody comes in and nobody works on.
-pub const OF_TENANTS: &[(&str, &str)] = &[
-    piece!("keys", "id", "200"),
-    piece!("runs", "id", "200"),
-    piece!("waits", "run, id", "200"),
-    piece!("plans", "id", "200"),
-    piece!("outbox", "id", "200"),
-    piece!("webhooks", "id", "200"),
-    piece!("push_configs", "run, id", "200"),
-    piece!("presences", "connection", "200"),
-    piece!("presence_tools", "tool, connection", "200"),
-    piece!("clients", "id", "200"),
-    piece!("events", "run, seq", "200"),
-    piece!("remains", "run", "200"),
-    piece!("space_log", "space, last_pos", "500"),
-    piece!("messages", "space, pos", "100"),
-    piece!("message_names", "space, name", "500"),
-    piece!("branches", "space, id", "500"),
-    piece!("compactions", "space, branch, agent_entity, up_to", "200"),
-    piece!("members", "space, entity", "500"),
-    piece!("spaces", "id", "200"),
-    piece!("files", "id", "200"),
-    piece!("blob_uses", "run, hash", "500"),
-    piece!("blobs", "hash", "4"),
-    piece!("grants", "id", "200"),
-    piece!("goals", "id", "200"),
-    piece!("memories", "id", "200"),
-    piece!("inbox", "id", "200"),
-    piece!("documents", "id", "200"),
-    piece!("document_texts", "document", "8"),
-    (
-        "chunks",
-        "DELETE FROM chunks WHERE tenant = $1 AND row IN (SELECT row FROM chunks WHERE tenant = $1 ORDER BY row LIMIT 200)",
-    ),
-    piece!("mcp_pins", "server, tool", "200"),
-    piece!("mcp_records", "entity, server, record", "200"),
-    piece!("mcp_logins", "state", "200"),
-    piece!("mcp_locks", "entity, server", "200"),
-    piece!("secrets", "name", "200"),
-    piece!("agents", "id", "200"),
-    piece!("agent_versions", "hash", "50"),
-    piece!("toolsets", "hash", "50"),
-    piece!("agent_usage", "agent, day", "500"),
-    piece!("tool_uses", "agent, tool", "500"),
-    piece!("curators", "id", "200"),
-    piece!("curator_keys", "id", "200"),
-    piece!("plugins", "id", "20"),
-    piece!("plugin_versions", "plugin, version", "20"),
-    piece!("plugin_pins", "plugin", "200"),
-    piece!("plugin_revocations", "kind, target, version", "200"),
-    piece!("entities", "id", "200"),
-    piece!("idempotency", "caller, route, key", "200"),
-    piece!("audit", "id", "500"),
-];
-
 /// Removes a tenant and all of it; answers how many rows there were. A line of
 /// the operator's own audit stays.
 pub async fn tenant(store: &Store, tenant: &TenantId, actor: &str) -> Result<u64, StoreError> {
+    let known = begin(store, Target::Tenant(tenant.clone()), actor).await?;
+    let removed = remove_tenant(store, tenant, actor, known).await?;
+    // Another node may have been quicker.
+    Ok(removed.max(u64::from(known)))
+}
+
+/// `begun` says that it was noted.
+async fn remove_tenant(
+    store: &Store,
+    tenant: &TenantId,
+    actor: &str,
+    begun: bool,
+) -> Result<u64, StoreError> {
     let mut removed = 0;
     // What was under way while keys and runs went may have written once more.
     loop {
@@ -253,6 +253,7 @@ pub async fn tenant(store: &Store, tenant: &TenantId, actor: &str) -> Result<u64
                 if rows == 0 {
                     break;
                 }
+                failpoint::pass("removal.after_commit")?;
             }
         }
         if removed == before {
@@ -260,14 +261,16 @@ pub async fn tenant(store: &Store, tenant: &TenantId, actor: &str) -> Result<u64
         }
     }
     let (t, by) = (tenant.clone(), actor.to_owned());
-    let known = store.write(move |tx| {
+    let known = commit(store, move |tx| {
         Box::pin(async move {
             let known = tx.exec("DELETE FROM tenants WHERE id = $1", args![t.as_str()]).await?;
-            if known > 0 || removed > 0 {
+            let ended = begun::end(tx, &Target::Tenant(t.clone())).await?;
+            // Of several at once, one says it.
+            if ended || known > 0 || (!begun && removed > 0) {
                 let operator = TenantId::default_tenant();
                 audit::write(tx, &operator, &by, "tenant.delete", t.as_str(), None).await?;
             }
-            Ok::<_, StoreError>(known)
+            Ok(known)
         })
     });
     Ok(removed + known.await?)

@@ -98,7 +98,8 @@ fn main() -> ExitCode {
             summary(&history, &file)
         }
         Command::Places => {
-            toolyard_store::failpoint::NAMES.iter().for_each(|name| println!("{name}"));
+            use toolyard_store::failpoint::{NAMES, OF_REMOVALS};
+            NAMES.iter().chain(OF_REMOVALS).for_each(|name| println!("{name}"));
             ExitCode::SUCCESS
         }
         Command::FarSide { file, seed } => match far_side::serve(&file, seed) {

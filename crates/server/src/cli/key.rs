@@ -3,12 +3,13 @@
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use toolyard_protocol::{Hash, KeyId, KeyKind, TenantId};
-use toolyard_store::{Store, StoreError, audit, keys};
+use toolyard_store::{Store, StoreError, audit, keys, removal};
 
 use super::reach::{Reach, reach, reach_or_make};
 use super::{CliError, Common, print};
 use crate::auth::new_key;
 use crate::config::Config;
+use crate::routes::BEING_REMOVED;
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum Kind {
@@ -110,8 +111,11 @@ async fn in_database(command: Key, store: &Store, as_json: bool) -> Result<(), C
             let key = new_key(kind).map_err(CliError::said)?;
             let hash = Hash::of(key.as_bytes());
             let made = store
-                .write::<_, StoreError, _>(move |tx| {
+                .write::<_, CliError, _>(move |tx| {
                     Box::pin(async move {
+                        if removal::is_going(tx, &tenant).await? {
+                            return Err(CliError::said(BEING_REMOVED));
+                        }
                         let made = keys::insert(tx, &tenant, kind, &hash, &label).await?;
                         audit::write(tx, &tenant, "cli", "key.create", made.id.as_str(), None).await?;
                         Ok(made)

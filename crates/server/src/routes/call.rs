@@ -13,7 +13,7 @@ use toolyard_protocol::{ApiError, ErrorCode, Hash, Principal, TenantId, TracePar
 use toolyard_store::idempotency::{self, Known, Scope};
 use toolyard_store::runs::RunRow;
 use toolyard_store::spaces::Space;
-use toolyard_store::{Store, Tx};
+use toolyard_store::{Store, StoreError, Tx};
 
 use super::answer;
 use crate::app::App;
@@ -105,6 +105,16 @@ impl Call {
     /// Whose line of the audit this is.
     pub(crate) fn actor(&self) -> String {
         actor(&self.principal)
+    }
+
+    /// Does something to its end, also if the caller hangs up.
+    pub(crate) async fn to_the_end<T: Send + 'static>(
+        &self,
+        work: BoxFuture<'static, Result<T, StoreError>>,
+    ) -> Result<T, Refusal> {
+        let done = self.app.tasks.detached(work).await;
+        let panicked = || Refusal::new(ErrorCode::Internal, "Something went wrong inside the gateway.");
+        Ok(done.ok_or_else(panicked)??)
     }
 
     /// The `Idempotency-Key` of this request, bound to caller, route and body.

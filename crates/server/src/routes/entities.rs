@@ -253,7 +253,9 @@ pub(super) async fn patch(call: Call) -> Result<Response, Refusal> {
 /// Removes an entity and all of it.
 pub(super) async fn delete(call: Call) -> Result<Response, Refusal> {
     let id = call.id("entity", "Entity", EntityId::parse)?;
-    let existed = removal::entity(call.store(), call.tenant(), &id, &call.actor()).await?;
+    let (store, tenant, actor) = (call.store().clone(), call.tenant().clone(), call.actor());
+    let removing = Box::pin(async move { removal::entity(&store, &tenant, &id, &actor).await });
+    let existed = call.to_the_end(removing).await?;
     answer::gone(existed, "Entity")
 }
 

@@ -12,6 +12,9 @@ use super::call::Call;
 use crate::auth::{Auth, new_key};
 use crate::http::Refusal;
 
+/// What new keys of a tenant hear that goes.
+pub(crate) const BEING_REMOVED: &str = "The tenant is being removed: make it again when that has ended";
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct NewKey {
@@ -91,8 +94,11 @@ pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
     let (hash, actor, kind) = (Hash::of(key.as_bytes()), call.actor(), new.kind);
     let made: Key = call
         .store()
-        .write::<_, StoreError, _>(move |tx| {
+        .write::<_, Refusal, _>(move |tx| {
             Box::pin(async move {
+                if removal::is_going(tx, &tenant).await? {
+                    return Err(Refusal::new(ErrorCode::Conflict, BEING_REMOVED));
+                }
                 let made = keys::insert(tx, &tenant, kind, &hash, &label).await?;
                 audit::write(tx, &tenant, &actor, "key.create", made.id.as_str(), None).await?;
                 Ok(made)
@@ -142,6 +148,8 @@ pub(super) async fn remove_tenant(call: Call) -> Result<Response, Refusal> {
     if tenant == TenantId::default_tenant() {
         return Err(Refusal::bad_request("tenant: default is the operator's own and stays"));
     }
-    let removed = removal::tenant(call.store(), &tenant, &call.actor()).await?;
+    let (store, actor) = (call.store().clone(), call.actor());
+    let removing = Box::pin(async move { removal::tenant(&store, &tenant, &actor).await });
+    let removed = call.to_the_end(removing).await?;
     answer::gone(removed > 0, "Tenant")
 }

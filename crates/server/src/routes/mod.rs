@@ -51,4 +51,5 @@ mod waits;
 mod webhooks;
 
 pub(crate) use dispatch::{run_viewer, viewer};
+pub(crate) use keys::BEING_REMOVED;
 pub(crate) use mcp_agent::ToolNews;

@@ -3,6 +3,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use toolyard_store::{Settings, Store, StoreError};
 
 use crate::gateway::{Folder, Gateway, ask, fine, toolyard};
 use crate::yard::{Stream, Yard, agent, data, eventually, join, new_space};
@@ -201,6 +202,35 @@ async fn a_tenant_goes_with_all_of_it() {
     assert!(run(&folder, &["tenant", "delete", "acme", "--yes"]).0);
     let (done, told) = run(&folder, &["tenant", "delete", "acme", "--yes"]);
     assert!(!done && told.contains("Tenant not found"), "{told}");
+}
+
+/// What is new would go along with what is old.
+#[tokio::test]
+async fn a_tenant_that_goes_is_not_made_anew_before_it_is_gone() {
+    let folder = Folder::new();
+    let create = |folder: &Folder| {
+        let args = ["key", "create", "--kind", "secret", "--tenant", "acme"];
+        let output = toolyard(folder.path()).args(args).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert!(create(&folder).0);
+    // As a death in the middle leaves it.
+    let store = Store::open(&Settings::Sqlite { folder: folder.path().join("data") }).await.unwrap();
+    let note =
+        "INSERT INTO removals (tenant, kind, target, actor) VALUES ('default', 'tenant', 'acme', 'cli')";
+    let noted = store.write::<_, StoreError, _>(move |tx| Box::pin(async move { tx.exec(note, &[]).await }));
+    noted.await.unwrap();
+    store.close().await;
+    let (made, told) = create(&folder);
+    assert!(!made && told.contains("The tenant is being removed"), "{told}");
+
+    let gateway = Gateway::start_with(folder, &[]).await;
+    let list = async || gateway.get("/api/keys?tenant=acme").await["keys"].as_array().unwrap().len();
+    eventually("the end of the tenant", async || list().await == 0 && create(&gateway.folder).0).await;
+    assert_eq!(list().await, 1, "the new one stays");
+    let audit = gateway.get("/api/audit").await;
+    let told = |e: &&Value| e["action"] == "tenant.delete" && e["actor"] == "cli";
+    assert_eq!(audit["entries"].as_array().unwrap().iter().filter(told).count(), 1);
 }
 
 #[tokio::test]

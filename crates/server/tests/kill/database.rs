@@ -39,6 +39,17 @@ impl Database {
         }
         Self { folder, url: self.url.clone(), name: None }
     }
+
+    /// One of its own with the same in it. Nobody may be at work on this one.
+    pub(crate) fn twin(&self) -> Self {
+        let mut twin = self.copy();
+        if let Some(from) = &self.name {
+            let name = format!("kill_{}", uuid::Uuid::now_v7().simple());
+            sql(&format!("CREATE DATABASE {name} TEMPLATE {from}"));
+            (twin.url, twin.name) = (Some(server::url_of(&name)), Some(name));
+        }
+        twin
+    }
 }
 
 impl Drop for Database {

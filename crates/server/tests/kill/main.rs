@@ -1,5 +1,6 @@
 //! D1: kill -9 anywhere loses nothing and doubles nothing. The other files:
-//! D2 (`faults`), D4 (`clocks`) and D12 (`full_disk`), which need the same build.
+//! D2 (`faults`), D4 (`clocks`) and D12 (`full_disk`), which need the same build,
+//! and D1 for what is to go instead of to stay (`removals`).
 //!
 //! Each story runs the real binary with one named place armed, again and again:
 //! it dies there the first time it comes by, then the second time, and so on,
@@ -16,6 +17,7 @@ mod faults;
 mod full_disk;
 mod gateway;
 mod listener;
+mod removals;
 mod story;
 
 use database::Database;

@@ -304,6 +304,49 @@ pub(crate) async fn a_deleted_entity_leaves_nothing_but_the_audit(home: &Home) {
     assert_eq!(after, before, "a neighbour changed");
 }
 
+pub(crate) async fn a_removal_that_was_cut_short_is_finished(home: &Home) {
+    let neighbour = World::of(home, &cast::tenant()).await;
+    let (world, tables) = named_everywhere(home).await;
+    let before = (neighbour.line.log().await, naming(home, &tables, &neighbour.entity).await);
+    assert_eq!(removal::cut_short(&home.store).await.unwrap(), []);
+    // As a death leaves it: begun, and nothing is gone yet.
+    let begun = [
+        ("tenant", world.tenant.as_str()),
+        ("kind", "entity"),
+        ("target", world.entity.as_str()),
+        ("actor", "key_1"),
+    ];
+    put(home, "removals", &tables["removals"], &begun).await;
+    let other = TenantId::parse("other").unwrap();
+    World::of(home, &other).await;
+    let begun = [("tenant", "default"), ("kind", "tenant"), ("target", "other"), ("actor", "cli")];
+    put(home, "removals", &tables["removals"], &begun).await;
+
+    let going =
+        async |tenant: &TenantId| tx!(home, read, [tenant], |tx| removal::is_going(tx, &tenant).await);
+    assert_eq!((going(&other).await, going(&world.tenant).await), (true, false));
+
+    let left = removal::cut_short(&home.store).await.unwrap();
+    assert_eq!(left.len(), 2);
+    for one in left.iter().chain(&left) {
+        // Somebody else may do the same.
+        removal::finish(&home.store, one).await.unwrap();
+    }
+    assert_eq!(removal::cut_short(&home.store).await.unwrap(), []);
+    assert!(!going(&other).await);
+    assert_eq!(naming(home, &tables, &world.entity).await, BTreeMap::from([("audit".to_owned(), 1)]));
+    for (table, columns) in &tables {
+        if columns.iter().any(|column| column.name == "tenant") {
+            let rows = number(home, format!("SELECT count(*) FROM {table} WHERE tenant = 'other'")).await;
+            assert_eq!(rows, 0, "{table}");
+        }
+    }
+    let told = "SELECT count(*) FROM audit WHERE action = 'tenant.delete' AND actor = 'cli'";
+    assert_eq!(number(home, told.to_owned()).await, 1, "said once");
+    let after = (neighbour.line.log().await, naming(home, &tables, &neighbour.entity).await);
+    assert_eq!(after, before, "a neighbour changed");
+}
+
 pub(crate) async fn an_export_has_every_row_that_names_an_entity(home: &Home) {
     let (world, tables) = named_everywhere(home).await;
     let known: BTreeSet<(String, String)> = export::TABLES

@@ -173,6 +173,7 @@ stories! {
         keeping::a_large_run_goes_in_pieces_with_those_below_it,
         keeping::the_result_of_a_call_is_found_in_its_run_alone,
         keeping::a_deleted_entity_leaves_nothing_but_the_audit,
+        keeping::a_removal_that_was_cut_short_is_finished,
         keeping::an_export_has_every_row_that_names_an_entity,
         keeping::a_removed_tenant_leaves_nothing_behind,
         deletes::large_values_and_files_go_with_the_last_that_has_them,
