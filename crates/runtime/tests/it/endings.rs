@@ -124,3 +124,24 @@ async fn a_late_result_after_expiry_is_a_conflict() {
     }
     assert_eq!(yard.submit(&run, &call, json!(1)).await.unwrap_err().code, ErrorCode::ResultConflict);
 }
+
+#[tokio::test]
+async fn g9_a_basic_call_ends_in_the_commit_that_asks_for_it() {
+    let yard = Yard::new(json!([static_tool("look"), client_tool("ask")])).await;
+    // A space hears of its message, of the run's birth, and of each commit behind it.
+    let joined = yard.rt.store().feed().join_space(&yard.space);
+    let heard = || joined.committed.borrow().seq;
+    let run = yard.say("hello").await;
+    yard.until(&run, RunStatus::Completed).await;
+    assert_eq!(heard(), 3, "a text run answers in one commit");
+    let run = yard.say("call look {}").await;
+    yard.until(&run, RunStatus::Completed).await;
+    assert_eq!(heard(), 3 + 4, "the reply, its call and the result are one commit");
+    let expected = ["RunCreated", "RunStarted", "ModelReplied", "ToolCallRequested", "ToolReturned"];
+    assert_eq!(yard.kinds(&run).await[..5], expected);
+    // Beside a client's call it ends at once too, and the run pauses in the same commit.
+    let run = yard.say("call look {}\ncall ask {}").await;
+    yard.until(&run, RunStatus::WaitingTool).await;
+    assert_eq!(heard(), 3 + 4 + 3);
+    assert_eq!(yard.kinds(&run).await.last(), Some(&"RunPaused"));
+}
