@@ -7,18 +7,12 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use toolyard_engine::Run;
 use toolyard_protocol::{RunId, TenantId};
 
-use crate::worker::Past;
-
 /// Runs that are kept at most; a client that answers at once finds its own.
 const KEPT: usize = 64;
-
-/// How long what was said before a run is believed: somebody may remove it.
-const BELIEVED: Duration = Duration::from_secs(10);
 
 /// A run, and the last event that was folded into it.
 #[derive(Debug)]
@@ -27,16 +21,6 @@ pub(crate) struct Parked {
     pub(crate) id: RunId,
     pub(crate) seq: i64,
     pub(crate) run: Run,
-    /// What was said before it, if that is little.
-    pub(crate) before: Option<Past>,
-    pub(crate) at: Instant,
-}
-
-impl Parked {
-    /// What was said before the run, while it is fresh.
-    pub(crate) fn fresh_past(&mut self) -> Option<Past> {
-        self.before.take().filter(|_| self.at.elapsed() < BELIEVED)
-    }
 }
 
 #[derive(Debug, Default)]
@@ -67,8 +51,7 @@ mod tests {
     use super::*;
 
     fn parked(id: &RunId, seq: i64) -> Parked {
-        let (tenant, run) = (TenantId::default_tenant(), Run::new(id.clone()));
-        Parked { tenant, id: id.clone(), seq, run, before: None, at: Instant::now() }
+        Parked { tenant: TenantId::default_tenant(), id: id.clone(), seq, run: Run::new(id.clone()) }
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub(crate) async fn run(runtime: Arc<Runtime>, mut cut_short: Vec<CutShort>) {
         if let Err(e) = &done {
             tracing::warn!(error = %e, "what is to be removed cannot be removed now");
         }
-        let (removed, failed) = (done.as_ref().copied().unwrap_or_default(), done.is_err());
+        let failed = done.is_err() || !cut_short.is_empty();
+        let removed = done.unwrap_or_default();
         if removed > 0 {
             tracing::info!(runs = removed, "removed runs that ended long ago");
             metrics::counter!("toolyard_runs_removed_total").increment(removed);
@@ -48,13 +49,18 @@ pub(crate) async fn run(runtime: Arc<Runtime>, mut cut_short: Vec<CutShort>) {
 
 /// Removes at most a batch; answers how many.
 async fn round(runtime: &Arc<Runtime>, cut_short: &mut Vec<CutShort>) -> Result<u64, StoreError> {
-    while let Some(removal) = cut_short.last() {
-        let finishing = removal::finish(&runtime.store, removal);
-        // The next start goes on, then.
-        let Some(done) = runtime.stop_token().run_until_cancelled(finishing).await else { return Ok(0) };
-        done?;
-        tracing::info!("finished a removal that was cut short");
-        cut_short.pop();
+    for removal in std::mem::take(cut_short) {
+        let finishing = removal::finish(&runtime.store, &removal);
+        match runtime.stop_token().run_until_cancelled(finishing).await {
+            // The next start goes on, then.
+            None => return Ok(0),
+            Some(Ok(())) => tracing::info!("finished a removal that was cut short"),
+            // It must not keep the others waiting.
+            Some(Err(e)) => {
+                tracing::warn!(error = %e, "a removal that was cut short cannot be finished now");
+                cut_short.push(removal);
+            }
+        }
     }
     sweep(runtime).await?;
     let Some(keep) = runtime.settings.keep_finished else { return Ok(0) };

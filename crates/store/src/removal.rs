@@ -48,11 +48,12 @@ pub async fn cut_short(store: &Store) -> Result<Vec<CutShort>, StoreError> {
     Ok(begun.into_iter().map(|(target, actor)| CutShort { target, actor }).collect())
 }
 
-/// Goes on with one of them. Harmless if somebody else does, too.
+/// Goes on with one of them. If somebody else ends it first, this stops: a
+/// tenant may be made anew then. An entity cannot, its id is nobody's again.
 pub async fn finish(store: &Store, removal: &CutShort) -> Result<(), StoreError> {
     match &removal.target {
         Target::Entity(tenant, id) => remove_entity(store, tenant, id, &removal.actor).await,
-        Target::Tenant(tenant) => remove_tenant(store, tenant, &removal.actor, true).await.map(drop),
+        Target::Tenant(tenant) => remove_tenant(store, tenant, &removal.actor).await.map(drop),
     }
 }
 
@@ -229,18 +230,12 @@ async fn unsay(
 /// the operator's own audit stays.
 pub async fn tenant(store: &Store, tenant: &TenantId, actor: &str) -> Result<u64, StoreError> {
     let known = begin(store, Target::Tenant(tenant.clone()), actor).await?;
-    let removed = remove_tenant(store, tenant, actor, known).await?;
+    let removed = remove_tenant(store, tenant, actor).await?;
     // Another node may have been quicker.
     Ok(removed.max(u64::from(known)))
 }
 
-/// `begun` says that it was noted.
-async fn remove_tenant(
-    store: &Store,
-    tenant: &TenantId,
-    actor: &str,
-    begun: bool,
-) -> Result<u64, StoreError> {
+async fn remove_tenant(store: &Store, tenant: &TenantId, actor: &str) -> Result<u64, StoreError> {
     let mut removed = 0;
     // What was under way while keys and runs went may have written once more.
     loop {
@@ -248,7 +243,9 @@ async fn remove_tenant(
         for (_, sql) in OF_TENANTS.iter().copied() {
             loop {
                 let t = tenant.clone();
-                let rows = store.write(move |tx| Box::pin(async move { cut(tx, &t, sql).await })).await?;
+                let cut = store.write(move |tx| Box::pin(async move { cut(tx, &t, sql).await })).await?;
+                // Somebody else has ended it.
+                let Some(rows) = cut else { return Ok(removed) };
                 removed += rows;
                 if rows == 0 {
                     break;
@@ -263,10 +260,12 @@ async fn remove_tenant(
     let (t, by) = (tenant.clone(), actor.to_owned());
     let known = commit(store, move |tx| {
         Box::pin(async move {
-            let known = tx.exec("DELETE FROM tenants WHERE id = $1", args![t.as_str()]).await?;
-            let ended = begun::end(tx, &Target::Tenant(t.clone())).await?;
             // Of several at once, one says it.
-            if ended || known > 0 || (!begun && removed > 0) {
+            if !begun::end(tx, &Target::Tenant(t.clone())).await? {
+                return Ok(0);
+            }
+            let known = tx.exec("DELETE FROM tenants WHERE id = $1", args![t.as_str()]).await?;
+            if known > 0 || removed > 0 {
                 let operator = TenantId::default_tenant();
                 audit::write(tx, &operator, &by, "tenant.delete", t.as_str(), None).await?;
             }
@@ -276,7 +275,11 @@ async fn remove_tenant(
     Ok(removed + known.await?)
 }
 
-async fn cut(tx: &mut Tx<'_>, tenant: &TenantId, sql: &'static str) -> Result<u64, StoreError> {
+/// Removes a piece of a tenant. None if its removal has ended.
+async fn cut(tx: &mut Tx<'_>, tenant: &TenantId, sql: &'static str) -> Result<Option<u64>, StoreError> {
+    if !begun::stands(tx, &Target::Tenant(tenant.clone())).await? {
+        return Ok(None);
+    }
     if !tx.is_postgres() && sql.starts_with("DELETE FROM chunks ") {
         // SQLite keeps the words of documents in a table of their own.
         tx.exec(
@@ -285,5 +288,5 @@ async fn cut(tx: &mut Tx<'_>, tenant: &TenantId, sql: &'static str) -> Result<u6
         )
         .await?;
     }
-    tx.exec(sql, args![tenant.as_str()]).await
+    tx.exec(sql, args![tenant.as_str()]).await.map(Some)
 }

@@ -9,7 +9,7 @@ use toolyard_store::log::{AppendError, Appended};
 use toolyard_store::{StoreError, failpoint, runs};
 
 use super::deed::{Deed, Done};
-use super::scribe::{Scribe, after};
+use super::scribe::{Scribe, after, asked_for};
 use super::{Stop, Worker};
 use crate::starting::Desk;
 use crate::tally::{self, Ended};
@@ -146,8 +146,10 @@ impl Worker {
         let Some(created) = self.run.created() else { return };
         let Some(version) = created.agent_version.shown() else { return };
         let (mut ended, agent) = (Vec::new(), created.agent.clone());
+        let at_once = asked_for(events);
         for end in tally::ends(events) {
             let began = self.began.remove(&end.call);
+            let ms = began.map(|began| u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
             ended.push(Ended {
                 tenant: self.tenant.clone(),
                 agent: agent.clone(),
@@ -156,7 +158,7 @@ impl Worker {
                 known: self.tools().is_some_and(|tools| tools.set.find(end.tool.as_str()).is_some()),
                 outcome: end.outcome,
                 at,
-                ms: began.map(|began| u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
+                ms: ms.or_else(|| at_once.contains(&end.call).then_some(0)),
             });
         }
         self.rt.count(ended);

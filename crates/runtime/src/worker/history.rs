@@ -21,22 +21,14 @@ use super::{Stop, Worker};
 
 /// What was said before the run.
 #[derive(Debug, Default)]
-pub(crate) struct Past {
+pub(super) struct Past {
     /// Stands for everything older than the first message.
     pub(super) summary: Option<String>,
     /// Each message with its place in the space.
     pub(super) messages: Vec<(i64, Vec<ChatTurn>)>,
 }
 
-/// Tokens of a past that may be kept with a run that waits: next to no memory.
-/// A single file counts for more.
-const LITTLE: u64 = 1_000;
-
 impl Past {
-    pub(super) fn is_little(&self) -> bool {
-        self.tokens() <= LITTLE
-    }
-
     fn turns(&self) -> impl Iterator<Item = ChatTurn> + '_ {
         // Not the gateway's word: what users said is in it.
         let told =

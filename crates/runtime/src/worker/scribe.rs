@@ -8,7 +8,7 @@ use toolyard_protocol::agent::execution::Execution;
 use toolyard_protocol::event::{BlobRef, Event, RunCreated};
 use toolyard_protocol::message::{Part, Speaker};
 use toolyard_protocol::wait::WaitKind;
-use toolyard_protocol::{AgentName, BranchId, MessageId, RunId, TenantId, Timestamp, ToolOutcome};
+use toolyard_protocol::{AgentName, BranchId, CallId, MessageId, RunId, TenantId, Timestamp, ToolOutcome};
 use toolyard_store::compactions::{self, Compaction, Reader};
 use toolyard_store::log::{self, Append, AppendError, Appended};
 use toolyard_store::messages::{self, NewMessage};
@@ -72,11 +72,9 @@ impl Scribe {
         }
         let mut next = self.run.clone();
         events.iter().for_each(|e| next.fold(e));
-        while let Some(end) = self.ends_at_once(&next) {
+        for call in asked_for(&events) {
+            let Some(end) = self.ends_at_once(&next, &call) else { continue };
             let more = next.next(self.now, end);
-            if more.is_empty() {
-                break;
-            }
             more.iter().for_each(|e| next.fold(e));
             events.extend(more);
         }
@@ -95,10 +93,13 @@ impl Scribe {
 
     /// The end of a call that needs nothing but its arguments. It has no effect,
     /// so it stands in the commit that asks for it.
-    fn ends_at_once(&self, run: &Run) -> Option<Input> {
+    fn ends_at_once(&self, run: &Run, asked: &CallId) -> Option<Input> {
         let tools = self.tools.as_ref().filter(|tools| run.toolset() == Some(&tools.hash))?;
         run.due().into_iter().find_map(|effect| {
             let Effect::RunTool { call, tool, args, untrusted, .. } = effect else { return None };
+            if call != *asked {
+                return None;
+            }
             let Execution::Basic(basic) = &tools.set.find(tool.as_str())?.execution else { return None };
             let fitted = fit(ToolOutcome::Ok(basic::execute(basic, &args)?));
             // A large value lies beside the log, as those of other tools do.
@@ -241,6 +242,15 @@ impl Scribe {
         announce(tx, of, &draft.events, done.seq, done.at).await?;
         Ok(done)
     }
+}
+
+/// The calls that these events ask for.
+pub(super) fn asked_for(events: &[Event]) -> Vec<CallId> {
+    let asked = events.iter().filter_map(|event| match event {
+        Event::ToolCallRequested(call) => Some(call.call.clone()),
+        _ => None,
+    });
+    asked.collect()
 }
 
 /// What the run's row says when this state is logged.

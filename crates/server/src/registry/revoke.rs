@@ -91,7 +91,10 @@ async fn was_seen(
     let fits = |found: &PluginVersion| version.is_none_or(|wanted| wanted == found);
     let tenant = &desk.tenant;
     Ok(plugins::get(tx, tenant, id).await?.is_some_and(|row| fits(&row.version))
-        || plugins::pinned(tx, tenant, id).await?.is_some_and(|(newest, _)| fits(&newest))
+        // A version below the newest one may have been installed before it.
+        || plugins::pinned(tx, tenant, id)
+            .await?
+            .is_some_and(|(newest, _)| version.is_none_or(|wanted| *wanted <= newest))
         || plugins::versions(tx, tenant, id).await?.iter().any(|row| fits(&row.version)))
 }
 

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use toolyard_dialects::native::{self, MessageView};
 use toolyard_protocol::message::{Message, Part, Speaker};
 use toolyard_protocol::{ApiError, BranchId, EntityId, FileId, KeyKind, RunId, Viewer, limits};
-use toolyard_runtime::{Fresh, Once, PostMessage, Posted};
+use toolyard_runtime::{Disposition, Fresh, Once, PostMessage, Posted};
 use toolyard_schema::NameRule;
 use toolyard_store::branches::{self, Stretch};
-use toolyard_store::{StoreError, blobs, messages};
+use toolyard_store::{StoreError, blobs, messages, runs};
 
 use super::call::Call;
 use super::{answer, page};
@@ -191,7 +191,11 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
     });
     let viewer = viewer.clone();
     let posted = call.app.runtime.post_message(post, once).await?;
-    let mut answered = match (follows.zip(lone_run(&posted)), posted) {
+    let run = match follows {
+        Some(_) => run_to_follow(&call, &posted).await?,
+        None => None,
+    };
+    let mut answered = match (follows.zip(run), posted) {
         (Some((from, run)), _) => sse::follow(call, run, place, from).await,
         (None, Fresh::Done(posted)) => answer::text(201, posted_body(&posted, &viewer)),
         (None, Fresh::Before { status, response }) => answer::text(status, response),
@@ -202,17 +206,23 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
     Ok(answered)
 }
 
-/// The run that a message reached, if it reached one.
-fn lone_run(posted: &Fresh<Posted>) -> Option<RunId> {
+/// The run that reads a message, if it is one. What an earlier request made may
+/// be gone.
+async fn run_to_follow(call: &Call, posted: &Fresh<Posted>) -> Result<Option<RunId>, Refusal> {
     match posted {
-        Fresh::Done(Posted { runs, .. }) => match runs.as_slice() {
-            [reached] => reached.run.clone(),
+        Fresh::Done(Posted { runs, .. }) => Ok(match runs.as_slice() {
+            [reached] if reached.disposition != Disposition::Rejected => reached.run.clone(),
             _ => None,
-        },
+        }),
         Fresh::Before { response, .. } => {
-            let body: PostedBefore = serde_json::from_str(response).ok()?;
-            let [reached] = <[ReachedBefore; 1]>::try_from(body.runs).ok()?;
-            reached.run_id
+            let runs = serde_json::from_str(response).map(|body: PostedBefore| body.runs).unwrap_or_default();
+            let [ReachedBefore { run_id: Some(run), disposition }] = runs.as_slice() else { return Ok(None) };
+            let (tenant, asked) = (call.tenant().clone(), run.clone());
+            let found = call.store().read::<_, StoreError, _>(move |tx| {
+                Box::pin(async move { runs::get(tx, &tenant, &asked).await })
+            });
+            let there = found.await?.is_some();
+            Ok((there && disposition != Disposition::Rejected.as_str()).then(|| run.clone()))
         }
     }
 }
@@ -227,6 +237,7 @@ struct PostedBefore {
 #[serde(rename_all = "camelCase")]
 struct ReachedBefore {
     run_id: Option<RunId>,
+    disposition: String,
 }
 
 fn categories(given: Option<Vec<String>>) -> Result<Option<Vec<String>>, Refusal> {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use toolyard_dialects::telling::Telling;
@@ -54,8 +54,20 @@ pub(crate) async fn open(call: Call, source: Source, from: i64) -> Response {
 
 /// Where a caller who asks for a stream instead of an answer wants it to begin.
 pub(crate) fn wanted(call: &Call) -> Result<Option<i64>, Refusal> {
-    let accept = call.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if accept.contains("text/event-stream") { cursor(call).map(Some) } else { Ok(None) }
+    if accepts_stream(&call.headers) { cursor(call).map(Some) } else { Ok(None) }
+}
+
+/// Of a stream and JSON, whichever is listed first is meant.
+fn accepts_stream(headers: &HeaderMap) -> bool {
+    let lists = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut ranges = lists.flat_map(|list| list.split(',')).filter_map(|range| {
+        let mut words = range.split(';').map(|word| word.trim().to_ascii_lowercase());
+        let name = words.next()?;
+        let refused = words.any(|word| matches!(word.as_str(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+        (!refused).then_some(name)
+    });
+    let meant = ranges.find(|name| matches!(name.as_str(), "text/event-stream" | "application/json"));
+    meant.as_deref() == Some("text/event-stream")
 }
 
 /// Answers a request that made something with the run that follows from it.
@@ -112,4 +124,37 @@ fn body(first: Option<Bytes>, frames: Inlet) -> Response {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_what_is_named_first_and_not_refused() {
+        let accepts = |lists: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            lists.iter().for_each(|list| drop(headers.append(ACCEPT, HeaderValue::from_static(list))));
+            accepts_stream(&headers)
+        };
+        for yes in [
+            "text/event-stream",
+            "TEXT/Event-Stream",
+            "text/event-stream;q=0.5, application/json",
+            "text/html, text/event-stream",
+        ] {
+            assert!(accepts(&[yes]), "{yes}");
+        }
+        for no in [
+            "",
+            "*/*",
+            "application/json",
+            "application/json, text/event-stream",
+            "text/event-stream;q=0",
+            "text/event-streams",
+        ] {
+            assert!(!accepts(&[no]), "{no}");
+        }
+        assert!(accepts(&["text/html", "text/event-stream"]), "of two lines");
+    }
 }

@@ -188,6 +188,10 @@ impl Reader {
     /// Who comes right behind a commit of this node hears it from memory. False
     /// if the log must be asked.
     async fn begin(&mut self, joined: &mut Joined) -> Result<bool, End> {
+        // News of other nodes may be behind what they stream.
+        if !self.app.store.is_sqlite() && !joined.so_far.is_empty() {
+            return Ok(false);
+        }
         let next = |commit: &Arc<Commit>| commit.after == self.cursor;
         let follows = joined.committed.borrow().commit.as_ref().is_some_and(next);
         if follows { self.commit(&mut joined.committed).await } else { Ok(false) }

@@ -294,4 +294,34 @@ async fn a_message_that_reaches_no_run_or_several_is_answered_in_json() {
     join(&yard.gateway, &yard.space, second["entity"]["id"].as_str().unwrap()).await;
     let posted = fine(post(json!({"content": "hello, both"}))).await;
     assert_eq!(posted["runs"].as_array().unwrap().len(), 2);
+    // JSON that is listed first is meant.
+    let both =
+        yard.gateway.user("ann", Method::POST, &path).header("accept", "application/json, text/event-stream");
+    assert_eq!(fine(both.json(&json!({"content": "hello"}))).await["runs"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_message_that_no_run_reads_is_answered_in_json() {
+    let yard = Yard::new().await;
+    let mut busy = crate::yard::agent("assistant");
+    busy["loop"] = json!({"onMessage": "reject"});
+    yard.gateway.post("/api/agents", json!({"config": busy})).await;
+    let path = format!("/api/smart-spaces/{}/messages", yard.space);
+    let post = |user: &str, text: &str| {
+        let request = yard.gateway.user(user, Method::POST, &path).header("accept", "text/event-stream");
+        request.json(&json!({"content": text}))
+    };
+    let first = || post("ann", CALL).header("idempotency-key", "first");
+    let mut stream = Stream::new(first().send().await.unwrap());
+    let waiting = data(&stream.until("run.waiting_tool").await);
+    let run = waiting["runId"].as_str().unwrap().to_owned();
+    // The agent takes no message while it works: there is nothing to follow.
+    let posted = fine(post("bob", "and me?")).await;
+    assert_eq!(posted["runs"][0]["disposition"], "rejected");
+    // Nor is there when the run is gone: the repeat says what was said.
+    yard.gateway.post(&format!("/api/runs/{run}/cancel"), json!({})).await;
+    stream.until("run.canceled").await;
+    let gone = yard.gateway.secret(Method::DELETE, &format!("/api/runs/{run}")).send().await.unwrap();
+    assert_eq!(gone.status(), 204);
+    assert_eq!(fine(first()).await["runs"][0]["runId"], json!(run));
 }

@@ -4,7 +4,7 @@
 use toolyard_protocol::{EntityId, TenantId};
 
 use crate::error::StoreError;
-use crate::tx::{Tx, args};
+use crate::tx::{Sql, Tx, args};
 
 /// What is to go, and all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,18 +44,28 @@ impl Target {
     }
 }
 
-/// Notes that it goes from now on, and who wants that. False if there is none.
+/// Notes that it goes from now on, and who wants that. False if there is none:
+/// something of it may be there all the same.
 pub(super) async fn note(tx: &mut Tx<'_>, target: &Target, actor: &str) -> Result<bool, StoreError> {
-    if !target.exists(tx).await? {
-        return Ok(false);
-    }
+    let exists = target.exists(tx).await?;
     let (tenant, name) = target.place();
     tx.exec(
         "INSERT INTO removals (tenant, kind, target, actor) VALUES ($1, $2, $3, $4) ON CONFLICT (tenant, kind, target) DO NOTHING",
         args![tenant.as_str(), target.kind(), name, actor],
     )
     .await?;
-    Ok(true)
+    Ok(exists)
+}
+
+/// Whether it still goes: somebody else may have ended it, and what has come
+/// since then is not its own. It does not end before the transaction does.
+pub(super) async fn stands(tx: &mut Tx<'_>, target: &Target) -> Result<bool, StoreError> {
+    let (tenant, name) = target.place();
+    let sql = Sql {
+        sqlite: "SELECT 1 FROM removals WHERE tenant = $1 AND kind = $2 AND target = $3",
+        postgres: "SELECT 1 FROM removals WHERE tenant = $1 AND kind = $2 AND target = $3 FOR SHARE",
+    };
+    Ok(tx.one(sql, args![tenant.as_str(), target.kind(), name], |_| Ok(())).await?.is_some())
 }
 
 /// Whether a tenant goes: nobody makes it anew before it is gone, since what is
@@ -81,15 +91,22 @@ pub(super) async fn end(tx: &mut Tx<'_>, target: &Target) -> Result<bool, StoreE
     Ok(ended > 0)
 }
 
-/// Those that have not ended, and who wanted them.
+/// Those that have not ended, and who wanted them. One that this release does
+/// not know is left to the release that wrote it.
 pub(super) async fn list(tx: &mut Tx<'_>) -> Result<Vec<(Target, String)>, StoreError> {
-    tx.all("SELECT tenant, kind, target, actor FROM removals ORDER BY tenant, kind, target", &[], |r| {
-        let target = match r.text(1)?.as_str() {
-            "entity" => Target::Entity(r.parsed(0, TenantId::parse)?, r.parsed(2, EntityId::parse)?),
-            "tenant" => Target::Tenant(r.parsed(2, TenantId::parse)?),
-            other => return Err(StoreError::broken(format!("a removal of kind {other}"))),
-        };
-        Ok((target, r.text(3)?))
-    })
-    .await
+    const ALL: &str = "SELECT tenant, kind, target, actor FROM removals ORDER BY tenant, kind, target";
+    let lines = tx
+        .all(ALL, &[], |r| {
+            let target = match r.text(1)?.as_str() {
+                "entity" => Target::Entity(r.parsed(0, TenantId::parse)?, r.parsed(2, EntityId::parse)?),
+                "tenant" => Target::Tenant(r.parsed(2, TenantId::parse)?),
+                other => {
+                    tracing::warn!(kind = other, "a removal of a kind that is not known here is left alone");
+                    return Ok(None);
+                }
+            };
+            Ok(Some((target, r.text(3)?)))
+        })
+        .await?;
+    Ok(lines.into_iter().flatten().collect())
 }
