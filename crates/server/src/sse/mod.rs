@@ -36,7 +36,7 @@ pub(crate) const RUN: HeaderName = HeaderName::from_static("x-toolyard-run");
 /// the filler waits; after `limits.reader_seconds` the connection is cut and
 /// the client comes back.
 const BACKLOG: usize = 64;
-const BACKLOG_BYTES: usize = 256 << 10;
+const BACKLOG_BYTES: usize = 64 << 10;
 /// A comment now and then keeps proxies from closing an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
