@@ -19,8 +19,9 @@ use tower::ServiceExt;
 use crate::config::Limits;
 use toolyard_runtime::Tasks;
 
-/// Bytes read ahead of the handler.
-const READ_BUFFER: usize = 64 << 10;
+/// Bytes read ahead of the handler, and written ahead of the peer. The head of a
+/// request fits into it.
+const BUFFER: usize = 32 << 10;
 /// Bytes that the system keeps for a peer and has not sent yet. Without a bound
 /// it takes megabytes for a reader that does not read.
 #[cfg(target_os = "linux")]
@@ -102,7 +103,7 @@ async fn serve(
         router.clone().oneshot(request)
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(READ_BUFFER);
+    builder.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(BUFFER);
     let connection = builder.serve_connection(TokioIo::new(socket), service).with_upgrades();
     tokio::pin!(connection);
     let ended = tokio::select! {

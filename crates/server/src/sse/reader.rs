@@ -11,12 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use bytes::BytesMut;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
-use toolyard_dialects::native;
+use toolyard_dialects::native::{self, Frame};
 use toolyard_dialects::telling::{Flow, SoFar, Telling};
 use toolyard_protocol::delta::Delta;
 use toolyard_protocol::event::Event;
@@ -78,12 +77,10 @@ pub(super) struct Reader {
     /// When something was last sent.
     spoken: Instant,
     /// Written and not sent yet.
-    frames: BytesMut,
+    frames: String,
     outlet: Outlet,
     /// Another dialect than the native one.
     telling: Option<Box<dyn Telling>>,
-    /// What the telling says, before it is written.
-    words: String,
 }
 
 impl Reader {
@@ -122,10 +119,9 @@ impl Reader {
             checked: Instant::now(),
             looked: Instant::now(),
             spoken: Instant::now(),
-            frames: BytesMut::new(),
+            frames: String::new(),
             outlet,
             telling: None,
-            words: String::new(),
         }
     }
 
@@ -153,9 +149,9 @@ impl Reader {
 
     async fn follow_all(&mut self) -> Result<(), End> {
         match &mut self.telling {
-            Some(telling) => telling.begin(&mut self.words),
+            Some(telling) => telling.begin(&mut self.frames),
             // Browsers come back after this many milliseconds.
-            None => self.write("retry: 1000\n\n"),
+            None => self.frames.push_str("retry: 1000\n\n"),
         }
         let mut lagged: Option<Instant> = None;
         let mut joined = self.source.join(&self.app.store);
@@ -214,7 +210,7 @@ impl Reader {
         let reset = self.patiently(|| source.reset(&store, &tenant, &viewer)).await?;
         let (frame, at) = reset.ok_or(End::Done)?;
         self.cursor = at;
-        self.write(frame.as_str());
+        self.write(frame);
         self.send().await
     }
 
@@ -224,6 +220,7 @@ impl Reader {
         let source = self.source.clone();
         loop {
             self.upkeep().await?;
+            self.room().await?;
             self.looked = Instant::now();
             let after = self.cursor;
             let (items, more) = self.patiently(|| source.page(&store, &tenant, after)).await?;
@@ -231,6 +228,7 @@ impl Reader {
                 self.cursor = item.pos();
                 let item = self.whole_item(item).await?;
                 self.tell(&item)?;
+                drop(item);
                 if self.frames.len() >= PAGE_BYTES {
                     self.send().await?;
                 }
@@ -277,7 +275,7 @@ impl Reader {
             return self.tell_event(run, *seq, *at, event);
         }
         if let Some(frame) = self.source.frame(item, &self.viewer) {
-            self.write(frame.as_str());
+            self.write(frame);
         }
         if let Item::Event { run, event, .. } = item {
             self.steps.logged(run, event);
@@ -289,11 +287,11 @@ impl Reader {
     fn tell_event(&mut self, run: &RunId, seq: i64, at: Timestamp, event: &Event) -> Result<(), End> {
         self.steps.logged(run, event);
         if let Some(telling) = &mut self.telling {
-            let flow = telling.event(seq, at, event, &mut self.words);
+            let flow = telling.event(seq, at, event, &mut self.frames);
             return self.said(flow);
         }
         if let Some(frame) = native::frame(run, seq, at, event, &self.viewer) {
-            self.write(frame.as_str());
+            self.write(frame);
         }
         self.finished |= matches!(event, Event::RunFinished(_));
         Ok(())
@@ -303,17 +301,15 @@ impl Reader {
     fn rest(&mut self) -> Result<(), End> {
         match &mut self.telling {
             Some(telling) if !self.finished => {
-                let flow = telling.rest(&mut self.words);
+                let flow = telling.rest(&mut self.frames);
                 self.said(flow)
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    /// Writes what a telling said.
+    /// What a telling said leads to.
     fn said(&mut self, flow: Flow) -> Result<(), End> {
-        self.frames.extend_from_slice(self.words.as_bytes());
-        self.words.clear();
         match flow {
             Flow::On => Ok(()),
             Flow::Over => {
@@ -337,11 +333,11 @@ impl Reader {
                 if let Some(telling) = &mut self.telling {
                     let (step, attempt) = (so_far.step, so_far.attempt);
                     let so_far = SoFar { step, attempt, pieces: &mut so_far.pieces() };
-                    let flow = telling.so_far(so_far, &mut self.words);
+                    let flow = telling.so_far(so_far, &mut self.frames);
                     self.said(flow)?;
                 } else {
                     let frame = self.source.so_far_frame(&so_far, &self.viewer);
-                    self.write(frame.as_str());
+                    self.write(frame);
                 }
                 self.send().await?;
             }
@@ -455,12 +451,12 @@ impl Reader {
             }
             let written = self.steps.sent(delta);
             if let Some(telling) = &mut self.telling {
-                let flow = telling.delta(delta, &mut self.words);
+                let flow = telling.delta(delta, &mut self.frames);
                 self.said(flow)?;
                 continue;
             }
             if let Some(frame) = self.source.delta_frame(delta, &self.viewer, written) {
-                self.write(frame.as_str());
+                self.write(frame);
             }
         }
         self.send().await?;
@@ -468,8 +464,12 @@ impl Reader {
     }
 
     /// Adds to what is sent next.
-    fn write(&mut self, frame: &str) {
-        self.frames.extend_from_slice(frame.as_bytes());
+    fn write(&mut self, frame: Frame) {
+        if self.frames.is_empty() {
+            self.frames = frame.encode();
+        } else {
+            self.frames.push_str(frame.as_str());
+        }
     }
 }
 

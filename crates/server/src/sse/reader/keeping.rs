@@ -11,7 +11,11 @@ use super::{End, RECHECK, REST, Reader};
 use crate::auth::Wanted;
 use crate::routes::viewer;
 use crate::sse::KEEP_ALIVE;
+use crate::sse::outlet::Left;
 use crate::sse::source::{Item, Source};
+
+/// What is as large as this waits in no more than it needs.
+const LARGE: usize = 4 << 10;
 
 impl Reader {
     /// What falls due with time. Asked before every page and not by a timer:
@@ -23,7 +27,7 @@ impl Reader {
         }
         if self.spoken.elapsed() >= KEEP_ALIVE {
             let comment = self.telling.as_ref().map_or(": keep-alive\n\n", |telling| telling.keep_alive());
-            self.write(comment);
+            self.frames.push_str(comment);
             self.spoken = Instant::now();
             self.send().await?;
         }
@@ -68,11 +72,25 @@ impl Reader {
             return Ok(());
         }
         self.spoken = Instant::now();
-        let Err(bytes) = self.outlet.try_send(self.frames.split().freeze()) else { return Ok(()) };
+        let mut frames = std::mem::take(&mut self.frames);
+        if frames.len() >= LARGE {
+            frames.shrink_to_fit();
+        }
+        let Err(bytes) = self.outlet.try_send(frames.into()) else { return Ok(()) };
+        self.wait_for_client(self.outlet.send(bytes)).await
+    }
+
+    /// Waits until the client can take a page: what it cannot take is not read
+    /// from the log, so that it waits there and not in memory.
+    pub(super) async fn room(&self) -> Result<(), End> {
+        if self.outlet.has_room() { Ok(()) } else { self.wait_for_client(self.outlet.room()).await }
+    }
+
+    async fn wait_for_client(&self, sent: impl Future<Output = Result<(), Left>>) -> Result<(), End> {
         let patience = Duration::from_secs(self.app.config.limits.reader_seconds);
-        match tokio::time::timeout(patience, self.outlet.send(bytes)).await {
+        match tokio::time::timeout(patience, sent).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(End::Done),
+            Ok(Err(Left)) => Err(End::Done),
             Err(_) => Err(End::Slow),
         }
     }
