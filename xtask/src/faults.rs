@@ -27,6 +27,9 @@ pub(crate) struct Faults {
     /// The binary of another release: lives of nodes change between the two.
     #[arg(long)]
     other: Option<std::path::PathBuf>,
+    /// An upgrade: all nodes begin as the other release, and each next life is of this one.
+    #[arg(long, requires = "other")]
+    onward: bool,
     /// Release build of the gateway.
     #[arg(long)]
     release: bool,
@@ -68,6 +71,9 @@ pub(crate) fn run(faults: &Faults) -> Result<String, String> {
             suite.args(["--errors", &faults.errors.to_string()]);
             if let Some(other) = &faults.other {
                 suite.arg("--other").arg(std::path::absolute(other).map_err(|e| e.to_string())?);
+            }
+            if faults.onward {
+                suite.arg("--onward");
             }
             suite.arg("--gateway").arg(built.join("toolyard"));
             suite.arg("--history").arg(target.join(format!("faults-{}-{seed}.jsonl", faults.database)));

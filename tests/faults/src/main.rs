@@ -38,6 +38,9 @@ enum Command {
         /// Another release of the gateway; lives of nodes change between the two.
         #[arg(long)]
         other: Option<PathBuf>,
+        /// All nodes begin as the other release, and each next life is of this one.
+        #[arg(long, requires = "other")]
+        onward: bool,
         /// Of a thousand commits so many fail; needs a gateway with failpoints.
         #[arg(long, default_value_t = 0)]
         errors: u64,
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
             minutes,
             players,
             other,
+            onward,
             errors,
             history: file,
         } => {
@@ -86,7 +90,8 @@ fn main() -> ExitCode {
             let storm = Duration::from_secs_f64(minutes * 60.0);
             println!("seed {seed}, {scenario:?} on {database:?}, {storm:.0?} of storm");
             let other = other.map(|path| path.canonicalize().expect("the other release"));
-            let plan = Plan { gateway, other, errors, far_side, scenario, database, seed, storm, players };
+            let plan =
+                Plan { gateway, other, onward, errors, far_side, scenario, database, seed, storm, players };
             let runtime = tokio::runtime::Runtime::new().expect("threads");
             let history = runtime.block_on(drive::run(plan));
             history.write(&file).expect("the history is kept");

@@ -6,6 +6,7 @@
 //! which pieces and events a reader gets, and in which order, is the same.
 
 mod keeping;
+mod pieces;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +15,16 @@ use axum::http::HeaderMap;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use toolyard_dialects::native::{self, Frame};
-use toolyard_dialects::telling::{Flow, SoFar, Telling};
-use toolyard_protocol::delta::Delta;
+use toolyard_dialects::telling::{Flow, Telling};
 use toolyard_protocol::event::Event;
-use toolyard_protocol::{Principal, RunId, Timestamp, Viewer, limits};
-use toolyard_store::{Commit, Joined, News, StoreError, log, runs};
+use toolyard_protocol::{Principal, RunId, Timestamp, Viewer};
+use toolyard_store::{Commit, Joined, News};
 
 use super::outlet::Outlet;
 use super::source::{Item, Source};
-use super::steps::{Steps, Verdict};
+use super::steps::Steps;
 use crate::app::App;
 use crate::http::listen::Cut;
 use crate::http::meter;
@@ -78,6 +78,8 @@ pub(super) struct Reader {
     spoken: Instant,
     /// Written and not sent yet.
     frames: String,
+    /// Until when what is written may wait for more.
+    held: Option<Instant>,
     outlet: Outlet,
     /// Another dialect than the native one.
     telling: Option<Box<dyn Telling>>,
@@ -120,6 +122,7 @@ impl Reader {
             looked: Instant::now(),
             spoken: Instant::now(),
             frames: String::new(),
+            held: None,
             outlet,
             telling: None,
         }
@@ -252,6 +255,7 @@ impl Reader {
         let News { seq, commit } = news.borrow_and_update().clone();
         let Some(run) = self.source.lone_run().cloned() else { return Ok(false) };
         if seq <= self.cursor {
+            self.send().await?;
             return Ok(true);
         }
         let Some(commit) = commit.filter(|commit| commit.after == self.cursor) else { return Ok(false) };
@@ -320,61 +324,7 @@ impl Reader {
         }
     }
 
-    /// A reader that joins in the middle of a step gets what it missed of it.
-    async fn send_so_far(&mut self, joined: &mut Joined) -> Result<(), End> {
-        for so_far in std::mem::take(&mut joined.so_far) {
-            if !self.from_start
-                && !self.steps.knows(&so_far.run)
-                && let Some(step) = self.last_reply(&so_far.run).await?
-            {
-                self.steps.replied(&so_far.run, step);
-            }
-            if self.steps.join(&so_far) {
-                if let Some(telling) = &mut self.telling {
-                    let (step, attempt) = (so_far.step, so_far.attempt);
-                    let so_far = SoFar { step, attempt, pieces: &mut so_far.pieces() };
-                    let flow = telling.so_far(so_far, &mut self.frames);
-                    self.said(flow)?;
-                } else {
-                    let frame = self.source.so_far_frame(&so_far, &self.viewer);
-                    self.write(frame);
-                }
-                self.send().await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The last step of a run whose whole reply is in the log. The feed forgets
-    /// a step a moment after its commit, so it cannot be asked.
-    async fn last_reply(&self, run: &RunId) -> Result<Option<u32>, End> {
-        let (store, tenant) = (self.app.store.clone(), self.principal.tenant.clone());
-        let found = self.patiently(|| {
-            let (tenant, run) = (tenant.clone(), run.clone());
-            store.read::<_, StoreError, _>(move |tx| {
-                Box::pin(async move {
-                    let Some(row) = runs::get(tx, &tenant, &run).await? else { return Ok(None) };
-                    let mut end = row.last_seq;
-                    while end > 0 {
-                        let after = (end - i64::from(limits::LOG_PAGE)).max(0);
-                        let page = log::read(tx, &tenant, &run, after, limits::LOG_PAGE).await?;
-                        let reply = page.iter().rev().find_map(|logged| match &logged.event {
-                            Event::ModelReplied(reply) => Some(reply.step),
-                            _ => None,
-                        });
-                        if reply.is_some() {
-                            return Ok(reply);
-                        }
-                        end = after;
-                    }
-                    Ok(None)
-                })
-            })
-        });
-        found.await
-    }
-
-    /// Waits for news. Pieces are sent right away; anything else goes back to
+    /// Waits for news. Pieces are sent by themselves; anything else goes back to
     /// the log.
     async fn follow(&mut self, joined: &mut Joined) -> Result<Followed, End> {
         let poll = if self.app.store.is_sqlite() { POLL_SQLITE } else { POLL };
@@ -413,6 +363,9 @@ impl Reader {
                         return Ok(Followed::Page);
                     }
                 }
+                () = sleep_until(self.held.unwrap_or_else(Instant::now)), if self.held.is_some() => {
+                    self.send().await?;
+                }
                 _ = ticks.tick() => {
                     if !self.app.store.feed().may_rest(self.looked.into_std()) {
                         return Ok(Followed::Page);
@@ -423,44 +376,6 @@ impl Reader {
                 return Ok(Followed::Ended);
             }
         }
-    }
-
-    /// Sends the pieces that are next, in one write. False if something before
-    /// them is missing.
-    async fn pieces(&mut self, deltas: &[Delta], news: &mut watch::Receiver<News>) -> Result<bool, End> {
-        for delta in deltas {
-            match self.steps.judge(delta) {
-                Verdict::Skip => continue,
-                Verdict::Gap => {
-                    self.send().await?;
-                    return Ok(false);
-                }
-                // The reply before it is committed. This node's own commits are told
-                // before the next step speaks; those of others may be late.
-                Verdict::First => {
-                    self.send().await?;
-                    let told = self.commit(news).await?;
-                    if !told || !self.app.store.is_sqlite() {
-                        self.page().await?;
-                    }
-                    if self.steps.judge(delta) == Verdict::Skip {
-                        continue;
-                    }
-                }
-                Verdict::Send => {}
-            }
-            let written = self.steps.sent(delta);
-            if let Some(telling) = &mut self.telling {
-                let flow = telling.delta(delta, &mut self.frames);
-                self.said(flow)?;
-                continue;
-            }
-            if let Some(frame) = self.source.delta_frame(delta, &self.viewer, written) {
-                self.write(frame);
-            }
-        }
-        self.send().await?;
-        Ok(true)
     }
 
     /// Adds to what is sent next.

@@ -34,6 +34,8 @@ pub struct Plan {
     /// Another release. Each new life of a node is of the one or the other, by
     /// dice; when the storm is over all are of `gateway`.
     pub other: Option<PathBuf>,
+    /// All begin as the other release, and each next life is of `gateway`.
+    pub onward: bool,
     /// Of a thousand commits so many fail, and as many lose their answer. Then
     /// nothing else breaks, so nothing may be in doubt. The gateway must be a
     /// build with failpoints.
@@ -113,11 +115,17 @@ pub async fn run(plan: Plan) -> History {
 async fn set_up(plan: Plan) -> Yard {
     let far_side = far_side::FarSide::start(&plan.far_side, plan.seed);
     let postgres = (plan.database == Database::Postgres).then(postgres::Postgres::start);
-    let count = if postgres.is_some() { 2 } else { 1 };
+    // An upgrade has a middle, in which both releases work for a while.
+    let count = match (&postgres, plan.onward) {
+        (Some(_), true) => 3,
+        (Some(_), false) => 2,
+        (None, _) => 1,
+    };
+    let first = plan.other.as_ref().filter(|_| plan.onward).unwrap_or(&plan.gateway);
     let url = postgres.as_ref().map(|server| server.url.clone());
     let nodes = (0..count).map(|_| {
         let chance = (plan.errors > 0).then_some((plan.seed, plan.errors));
-        nodes::Node::start(&plan.gateway, url.as_deref(), &far_side.address, chance)
+        nodes::Node::start(first, url.as_deref(), &far_side.address, chance)
     });
     let nodes: Vec<_> = nodes.collect();
     let http =

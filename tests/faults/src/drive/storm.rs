@@ -47,7 +47,7 @@ async fn kill(yard: &Yard, node: usize, dice: &mut Dice) -> String {
     rest(dice.between(0, 400)).await;
     let mut release = "";
     if let Some(other) = &yard.plan.other {
-        let is_other = dice.chance(50);
+        let is_other = dice.chance(50) && !yard.plan.onward;
         release = if is_other { ", the other release is next" } else { ", this release is next" };
         yard.nodes[node].becomes(if is_other { other } else { &yard.plan.gateway });
     }

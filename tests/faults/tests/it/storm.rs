@@ -24,6 +24,7 @@ fn storm(database: Database, seed: u64) -> History {
     let plan = Plan {
         gateway: gateway.clone(),
         other: None,
+        onward: false,
         errors: 0,
         far_side: env!("CARGO_BIN_EXE_toolyard-faults").into(),
         scenario: Scenario::Mixed,

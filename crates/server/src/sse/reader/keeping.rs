@@ -68,6 +68,7 @@ impl Reader {
 
     /// Puts what is written into the stream. A full one waits for its client, for a while.
     pub(super) async fn send(&mut self) -> Result<(), End> {
+        self.held = None;
         if self.frames.is_empty() {
             return Ok(());
         }

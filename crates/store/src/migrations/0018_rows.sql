@@ -1,0 +1,48 @@
+-- In SQLite a table without row ids keeps whole rows in the upper pages of its
+-- tree too. Long rows make such a tree deep, and every index of it repeats the
+-- key. The log and the waits lie in the order of writing from here on, with an
+-- index for their key. PostgreSQL keeps them so anyway.
+--sqlite: ALTER TABLE events RENAME TO events_before;
+--sqlite: CREATE TABLE events (
+--sqlite:     tenant TEXT NOT NULL,
+--sqlite:     run TEXT NOT NULL,
+--sqlite:     seq BIGINT NOT NULL,
+--sqlite:     at BIGINT NOT NULL,
+--sqlite:     body TEXT NOT NULL,
+--sqlite:     PRIMARY KEY (tenant, run, seq)
+--sqlite: );
+--sqlite: INSERT INTO events SELECT tenant, run, seq, at, body FROM events_before ORDER BY tenant, run, seq;
+--sqlite: DROP TABLE events_before;
+--sqlite: ALTER TABLE waits RENAME TO waits_before;
+--sqlite: DROP INDEX waits_open;
+--sqlite: DROP INDEX waits_below;
+--sqlite: DROP INDEX waits_due;
+--sqlite: DROP INDEX waits_call;
+--sqlite: CREATE TABLE waits (
+--sqlite:     tenant TEXT NOT NULL,
+--sqlite:     run TEXT NOT NULL,
+--sqlite:     id TEXT NOT NULL,
+--sqlite:     root TEXT NOT NULL,
+--sqlite:     space TEXT,
+--sqlite:     kind TEXT NOT NULL,
+--sqlite:     call TEXT NOT NULL,
+--sqlite:     tool TEXT NOT NULL,
+--sqlite:     visibility TEXT NOT NULL,
+--sqlite:     rule TEXT NOT NULL,
+--sqlite:     payload TEXT NOT NULL,
+--sqlite:     opened_seq BIGINT NOT NULL,
+--sqlite:     opened_at BIGINT NOT NULL,
+--sqlite:     expires_at BIGINT,
+--sqlite:     claim_client TEXT,
+--sqlite:     claim_until BIGINT,
+--sqlite:     ended_seq BIGINT,
+--sqlite:     claim_connection TEXT,
+--sqlite:     progressed BIGINT NOT NULL DEFAULT 0,
+--sqlite:     PRIMARY KEY (tenant, run, id)
+--sqlite: );
+--sqlite: INSERT INTO waits SELECT tenant, run, id, root, space, kind, call, tool, visibility, rule, payload, opened_seq, opened_at, expires_at, claim_client, claim_until, ended_seq, claim_connection, progressed FROM waits_before ORDER BY tenant, run, id;
+--sqlite: DROP TABLE waits_before;
+--sqlite: CREATE INDEX waits_open ON waits (tenant, opened_at) WHERE ended_seq IS NULL;
+--sqlite: CREATE INDEX waits_below ON waits (tenant, root) WHERE run <> root;
+--sqlite: CREATE INDEX waits_due ON waits (expires_at) WHERE ended_seq IS NULL AND expires_at IS NOT NULL;
+--sqlite: CREATE INDEX waits_call ON waits (tenant, call);
