@@ -1,7 +1,7 @@
 //! A run as callers name its state.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use ts_rs::TS;
 
 use crate::wait::WaitKind;
@@ -110,6 +110,18 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// As it is stored: most counts of most calls are zero, and those are left out.
+    pub(crate) fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let counts = [
+            ("inputTokens", self.input_tokens),
+            ("outputTokens", self.output_tokens),
+            ("reasoningTokens", self.reasoning_tokens),
+            ("cachedTokens", self.cached_tokens),
+            ("cacheWriteTokens", self.cache_write_tokens),
+        ];
+        serializer.collect_map(counts.into_iter().filter(|(_, count)| *count > 0))
+    }
+
     pub fn add(&mut self, other: &Usage) {
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;

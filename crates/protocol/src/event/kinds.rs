@@ -129,7 +129,7 @@ event! {
         pub show_reasoning: bool, // P
         #[serde(default)]
         pub calls: Vec<ReplyCall>,
-        #[serde(default)]
+        #[serde(default, serialize_with = "Usage::store")]
         pub usage: Usage, // P
         /// What it cost, in millionths of a dollar, if the price is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -436,7 +436,7 @@ event! {
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub summary: Guarded<String>, // S
         /// What the summary took.
-        #[serde(default)]
+        #[serde(default, serialize_with = "Usage::store")]
         pub usage: Usage, // P
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(type = "number", optional)]
@@ -456,7 +456,7 @@ event! {
     /// The last event of a run.
     RunFinished {
         pub status: RunEnd, // P
-        #[serde(default)]
+        #[serde(default, serialize_with = "Usage::store")]
         pub usage: Usage, // P
         /// In millionths of a US dollar, where prices are known.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -121,6 +121,28 @@ fn life(folder: &Path) {
     assert!(String::from_utf8_lossy(&words.stdout).contains("NOT VERIFIED"), "{words:?}");
 }
 
+#[tokio::test]
+async fn h60_a_version_that_is_no_longer_the_newest_can_be_revoked() {
+    let gateway = Gateway::start().await;
+    let folder = gateway.folder.path();
+    made(folder);
+    cli(folder, &["plugin", "trust", "curator.key.pub", "--plugin", "dev-*"]);
+    cli(folder, &["plugin", "install", "signed.json"]);
+    put_plugin(folder, "2.0.0");
+    cli(folder, &["plugin", "sign", "p.json", "--key", "curator.key", "--out", "newer.json"]);
+    cli(folder, &["plugin", "install", "newer.json"]);
+    let revoke = |version| {
+        ["plugin", "revoke", "--plugin", "dev-time-plugin", "--version", version, "--reason", "it leaks"]
+    };
+    cli(folder, &revoke("1.0.0"));
+    assert!(no(folder, &["plugin", "install", "signed.json"]).contains("1.0.0 was revoked: it leaks"));
+    let row = cli(folder, &["plugin", "list"])["plugins"][0].clone();
+    assert_eq!((&row["version"], &row["usable"]), (&json!("2.0.0"), &json!(true)), "the newest stays");
+    // One that never was is not found.
+    let said = no(folder, &revoke("3.0.0"));
+    assert!(said.contains("Version 3.0.0 of plugin dev-time-plugin not found"), "{said}");
+}
+
 #[test]
 fn h60_without_a_gateway_the_commands_work_on_the_database() {
     let folder = Folder::new();

@@ -282,6 +282,28 @@ async fn who_accepts_a_stream_gets_the_run_with_the_message() {
 }
 
 #[tokio::test]
+async fn x7_the_stream_that_answers_a_message_hides_what_private_tools_do() {
+    let yard = Yard::new().await;
+    let path = format!("/api/smart-spaces/{}/messages", yard.space);
+    let said = json!({"content": "call look {\"q\":\"canary-args\"}", "entityId": yard.ann});
+    for (request, sees) in [
+        (yard.gateway.user("ann", Method::POST, &path), false),
+        (yard.gateway.secret(Method::POST, &path), true),
+    ] {
+        let response = request.header("accept", "text/event-stream").json(&said).send().await.unwrap();
+        let events = read_all(response).await;
+        assert_eq!(events.last().unwrap().event.as_deref(), Some("run.completed"));
+        // What the tool was asked and what it found; the demo model repeats results in words.
+        let tools =
+            events.iter().filter(|e| e.event.as_deref().is_some_and(|name| name.starts_with("tool-")));
+        let told: String = tools.map(|event| event.data.as_str()).collect();
+        assert!(told.contains("look"), "{told}");
+        assert_eq!(told.contains("canary-args"), sees, "{told}");
+        assert_eq!(told.contains("canary-static-output"), sees, "{told}");
+    }
+}
+
+#[tokio::test]
 async fn a_message_that_reaches_no_run_or_several_is_answered_in_json() {
     let yard = Yard::new().await;
     let path = format!("/api/smart-spaces/{}/messages", yard.space);

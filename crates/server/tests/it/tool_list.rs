@@ -65,7 +65,7 @@ async fn l31_tools_are_listed_with_their_counts() {
     let line = |text: &str| assert!(metrics.contains(text), "{text} is not in\n{metrics}");
     line("toolyard_tool_calls_total{tool=\"look\",place=\"server\",outcome=\"ok\"} 1");
     line("toolyard_tool_calls_total{tool=\"getUserApproval\",place=\"client\",outcome=\"failed\"} 2");
-    line("toolyard_tool_seconds");
+    line("toolyard_tool_seconds_count{tool=\"look\",place=\"server\"} 1");
     line("toolyard_client_sockets 1");
 }
 

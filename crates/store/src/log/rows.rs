@@ -11,9 +11,9 @@ use super::Logged;
 use crate::error::StoreError;
 use crate::tx::{Sql, Tx, args};
 
-/// Bytes of a row that holds several events: nearly always all of an append. A
-/// page of SQLite holds two of the longest, and PostgreSQL keeps them in place.
-const ROW: usize = 1_900;
+/// Bytes of a row that holds several events. Longer rows would be fewer, but
+/// leave more of each page empty.
+const ROW: usize = 1_000;
 
 /// What one append writes, row by row: the last seq and the body.
 pub(super) fn packed(after: i64, events: &[Event]) -> Vec<(i64, String)> {
