@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use toolyard_protocol::event::{RunStarted, ToolReturned, Undecodable};
+use toolyard_protocol::event::{RunFinished, RunStarted, ToolReturned, Undecodable};
 use toolyard_protocol::message::Part;
 use toolyard_protocol::outcome::ToolOutcome;
 use toolyard_protocol::principal::{Actor, Viewer};
+use toolyard_protocol::run::Usage;
 use toolyard_protocol::tool::Visibility;
 use toolyard_protocol::visible::visible_to;
 use toolyard_protocol::{Event, Guarded, ToolName};
@@ -122,16 +123,32 @@ fn golden_logs_of_all_releases_decode() {
 }
 
 /// Everything in `small` is in `large`; fields may have been added. A word that
-/// says no may be left out.
+/// says no and a count of nothing may be left out.
 fn holds(large: &Value, small: &Value) -> bool {
     match (large, small) {
-        (Value::Object(large), Value::Object(small)) => {
-            small.iter().all(|(key, value)| large.get(key).map_or(value == false, |l| holds(l, value)))
-        }
+        (Value::Object(large), Value::Object(small)) => small
+            .iter()
+            .all(|(key, value)| large.get(key).map_or(value == false || value == 0, |l| holds(l, value))),
         (Value::Array(large), Value::Array(small)) => {
             large.len() == small.len() && large.iter().zip(small).all(|(l, s)| holds(l, s))
         }
         (large, small) => large == small,
+    }
+}
+
+#[test]
+fn counts_of_nothing_are_not_stored_and_are_read_as_zero() {
+    for usage in [Usage::default(), Usage { input_tokens: 7, cached_tokens: 3, ..Usage::default() }] {
+        let finished = samples::all().into_iter().find_map(|event| match event {
+            Event::RunFinished(finished) => Some(RunFinished { usage, ..finished }),
+            _ => None,
+        });
+        let event = Event::from(finished.unwrap());
+        let stored: Value = serde_json::from_str(&event.encode()).unwrap();
+        let counts = stored["usage"].as_object().unwrap();
+        assert!(counts.values().all(|count| count != 0), "{stored}");
+        assert_eq!(counts.len(), if usage == Usage::default() { 0 } else { 2 });
+        assert_eq!(Event::decode(&event.encode()).unwrap(), event);
     }
 }
 

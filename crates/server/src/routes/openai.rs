@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use futures::StreamExt as _;
 use serde_json::{Value, json};
 use toolyard_dialects::history::Entry;
 use toolyard_dialects::openai::{self, Format, ModelEntry, chat, responses};
@@ -215,13 +216,26 @@ async fn answer_with(
     let cut = || {
         Refusal::new(ErrorCode::ShuttingDown, "The gateway stopped before the answer was there. Ask again.")
     };
-    let bytes = axum::body::to_bytes(response.into_body(), limits::WHOLE_ANSWER_BYTES).await;
-    let bytes = bytes.map_err(|_| cut())?;
+    let bytes = whole(response).await.ok_or_else(cut)?;
     let body: Value = serde_json::from_slice(&bytes).map_err(|_| cut())?;
     let status = openai::error_status(&body).and_then(|status| StatusCode::from_u16(status).ok());
     let mut response = (status.unwrap_or(StatusCode::OK), bytes).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(response)
+}
+
+/// A telling that is said at once. Each piece is copied and let go: the stream
+/// counts what is held of it, and would wait for ever.
+async fn whole(response: Response) -> Option<Vec<u8>> {
+    let mut pieces = response.into_body().into_data_stream();
+    let mut whole = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        whole.extend_from_slice(&piece.ok()?);
+        if whole.len() > limits::WHOLE_ANSWER_BYTES {
+            return None;
+        }
+    }
+    Some(whole)
 }
 
 /// `GET /v1/models`

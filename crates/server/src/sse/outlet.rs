@@ -13,17 +13,24 @@ pub(super) struct Left;
 
 #[derive(Debug)]
 pub(super) struct Outlet {
-    frames: mpsc::Sender<(Bytes, OwnedSemaphorePermit)>,
+    frames: mpsc::Sender<Sent>,
     room: Arc<Semaphore>,
     most: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct Inlet(mpsc::Receiver<(Bytes, OwnedSemaphorePermit)>);
+pub(super) struct Inlet {
+    frames: mpsc::Receiver<Sent>,
+    /// Taken, and too large to be joined with what was before it.
+    next: Option<Sent>,
+}
+
+type Sent = (Bytes, OwnedSemaphorePermit);
 
 pub(super) fn channel(frames: usize, bytes: usize) -> (Outlet, Inlet) {
     let (send, receive) = mpsc::channel(frames);
-    (Outlet { frames: send, room: Arc::new(Semaphore::new(bytes)), most: bytes }, Inlet(receive))
+    let outlet = Outlet { frames: send, room: Arc::new(Semaphore::new(bytes)), most: bytes };
+    (outlet, Inlet { frames: receive, next: None })
 }
 
 impl Outlet {
@@ -48,16 +55,21 @@ impl Outlet {
         self.frames.send((bytes, room)).await.map_err(|_| Left)
     }
 
-    /// Half of it is free.
-    pub(super) fn has_room(&self) -> bool {
-        self.room.available_permits() >= self.most / 2
+    /// So many bytes would go in now.
+    pub(super) fn takes(&self, bytes: usize) -> bool {
+        self.room.available_permits() >= bytes
     }
 
-    /// Waits until half of it is free.
-    pub(super) async fn room(&self) -> Result<(), Left> {
-        let half = u32::try_from(self.most / 2).unwrap_or(u32::MAX);
+    /// All that was sent is written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.takes(self.most)
+    }
+
+    /// Waits until all that was sent is written.
+    pub(super) async fn drained(&self) -> Result<(), Left> {
+        let all = u32::try_from(self.most).unwrap_or(u32::MAX);
         tokio::select! {
-            room = self.room.acquire_many(half) => room.map(drop).map_err(|_| Left),
+            room = self.room.acquire_many(all) => room.map(drop).map_err(|_| Left),
             () = self.frames.closed() => Err(Left),
         }
     }
@@ -67,8 +79,10 @@ impl Outlet {
     }
 }
 
-/// Frames that are joined into one write at most.
+/// Frames that are joined into one write at most, and their bytes: a copy of
+/// what is larger costs more than a second write.
 const JOINED: usize = 32;
+const JOINED_BYTES: usize = 8 << 10;
 
 /// Bytes on their way, and the room they take until the last is written.
 struct Held {
@@ -83,25 +97,30 @@ impl AsRef<[u8]> for Held {
 }
 
 impl Inlet {
-    /// All frames that are ready, as one.
+    /// The frames that are ready, small ones as one.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
-        let (first, mut room) = self.0.recv().await?;
-        let Ok((second, more_room)) = self.0.try_recv() else { return Some(held(first, room)) };
-        room.merge(more_room);
-        let mut all = BytesMut::with_capacity((first.len() + second.len()).max(4096));
-        all.extend_from_slice(&first);
-        all.extend_from_slice(&second);
-        for _ in 2..JOINED {
-            let Ok((more, more_room)) = self.0.try_recv() else { break };
-            room.merge(more_room);
+        let (first, mut room) = match self.next.take() {
+            Some(frame) => frame,
+            None => self.frames.recv().await?,
+        };
+        let mut all = BytesMut::new();
+        for _ in 1..JOINED {
+            let so_far = if all.is_empty() { first.len() } else { all.len() };
+            let Ok((more, more_room)) = self.frames.try_recv() else { break };
+            if so_far + more.len() > JOINED_BYTES {
+                self.next = Some((more, more_room));
+                break;
+            }
+            if all.is_empty() {
+                all.reserve(4096);
+                all.extend_from_slice(&first);
+            }
             all.extend_from_slice(&more);
+            room.merge(more_room);
         }
-        Some(held(all.freeze(), room))
+        let bytes = if all.is_empty() { first } else { all.freeze() };
+        Some(Bytes::from_owner(Held { bytes, _room: room }))
     }
-}
-
-fn held(bytes: Bytes, room: OwnedSemaphorePermit) -> Bytes {
-    Bytes::from_owner(Held { bytes, _room: room })
 }
 
 #[cfg(test)]
@@ -117,16 +136,32 @@ mod tests {
         let frame = |n: usize| Bytes::from(vec![b'x'; n]);
         out.send(frame(6)).await.unwrap();
         assert!(out.send(frame(6)).now_or_never().is_none(), "no room for six more");
-        assert!(!out.has_room() && out.room().now_or_never().is_none(), "less than half is free");
+        assert!(out.takes(4) && !out.takes(5));
         let taken = inlet.next().await.unwrap();
         assert_eq!(taken.len(), 6);
-        assert!(!out.has_room(), "taken, but not written");
+        assert!(!out.is_empty() && out.drained().now_or_never().is_none(), "taken, but not written");
         drop(taken);
-        assert!(out.has_room() && out.room().await.is_ok());
+        assert!(out.is_empty() && out.drained().await.is_ok());
         out.send(frame(1000)).await.unwrap();
         assert!(out.send(frame(1)).now_or_never().is_none());
         assert_eq!(inlet.next().await.unwrap().len(), 1000);
         drop(inlet);
         assert_eq!(out.send(frame(1)).await, Err(Left));
+    }
+
+    #[tokio::test]
+    async fn small_frames_are_joined_and_large_ones_are_not_copied() {
+        let (out, mut inlet) = channel(8, 64 << 10);
+        let large = Bytes::from(vec![b'x'; 16 << 10]);
+        let at = large.as_ptr();
+        for frame in [Bytes::from_static(b"a"), Bytes::from_static(b"b"), large, Bytes::from_static(b"c")] {
+            out.send(frame).await.unwrap();
+        }
+        assert_eq!(inlet.next().await.unwrap(), "ab");
+        let taken = inlet.next().await.unwrap();
+        assert_eq!((taken.len(), taken.as_ptr()), (16 << 10, at));
+        assert_eq!(inlet.next().await.unwrap(), "c");
+        drop(taken);
+        assert!(out.is_empty());
     }
 }

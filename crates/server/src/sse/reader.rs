@@ -19,7 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use toolyard_dialects::native::{self, Frame};
 use toolyard_dialects::telling::{Flow, Telling};
 use toolyard_protocol::event::Event;
-use toolyard_protocol::{Principal, RunId, Timestamp, Viewer};
+use toolyard_protocol::{Principal, RunId, Timestamp, Viewer, limits};
 use toolyard_store::{Commit, Joined, News};
 
 use super::outlet::Outlet;
@@ -66,6 +66,9 @@ pub(super) struct Reader {
     cut: Option<Cut>,
     source: Source,
     cursor: i64,
+    /// Events and messages that are read at once. Few of large ones, where the
+    /// client is slow.
+    at_once: u32,
     steps: Steps,
     finished: bool,
     /// It has read the log from its start.
@@ -116,6 +119,7 @@ impl Reader {
             cut: call.cut,
             source,
             cursor,
+            at_once: limits::LOG_PAGE,
             steps: Steps::default(),
             finished: false,
             checked: Instant::now(),
@@ -217,24 +221,36 @@ impl Reader {
         self.send().await
     }
 
-    /// Sends all that the log has after the cursor.
+    /// Sends all that the log has after the cursor, as quickly as the client
+    /// takes it.
     async fn page(&mut self) -> Result<(), End> {
         let (store, tenant) = (self.app.store.clone(), self.principal.tenant.clone());
         let source = self.source.clone();
+        // Words that wait for what follows do not wait for the database.
+        if self.held.is_some() {
+            self.send().await?;
+        }
         loop {
             self.upkeep().await?;
-            self.room().await?;
+            self.drained().await?;
             self.looked = Instant::now();
-            let after = self.cursor;
-            let (items, more) = self.patiently(|| source.page(&store, &tenant, after)).await?;
+            let (after, most) = (self.cursor, self.at_once);
+            let (items, mut more) = self.patiently(|| source.page(&store, &tenant, after, most)).await?;
+            let mut told = 0;
+            self.at_once = most.saturating_mul(2).min(limits::LOG_PAGE);
             for item in items {
+                if self.frames.len() >= PAGE_BYTES {
+                    // The rest is not kept meanwhile, and next time less is read.
+                    if !self.outlet.takes(self.frames.len()) {
+                        (more, self.at_once) = (true, told.max(1));
+                        break;
+                    }
+                    self.send().await?;
+                }
                 self.cursor = item.pos();
                 let item = self.whole_item(item).await?;
                 self.tell(&item)?;
-                drop(item);
-                if self.frames.len() >= PAGE_BYTES {
-                    self.send().await?;
-                }
+                told += 1;
                 if self.finished {
                     return self.send().await;
                 }

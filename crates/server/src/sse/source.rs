@@ -80,20 +80,22 @@ impl Source {
             .await
     }
 
-    /// What follows a position, and whether there is more at once.
+    /// What follows a position, a number of things at most, and whether there is
+    /// more at once.
     pub(super) async fn page(
         &self,
         store: &Store,
         tenant: &TenantId,
         after: i64,
+        most: u32,
     ) -> Result<(Vec<Item>, bool), StoreError> {
         let (tenant, source) = (tenant.clone(), self.clone());
         store
             .read(move |tx| {
                 Box::pin(async move {
                     match &source {
-                        Self::Run { run, .. } => page_of_run(tx, &tenant, run, after).await,
-                        Self::Space(space) => page_of_space(tx, &tenant, space, after).await,
+                        Self::Run { run, .. } => page_of_run(tx, &tenant, run, after, most).await,
+                        Self::Space(space) => page_of_space(tx, &tenant, space, after, most).await,
                     }
                 })
             })
@@ -166,9 +168,10 @@ async fn page_of_run(
     tenant: &TenantId,
     run: &RunId,
     after: i64,
+    most: u32,
 ) -> Result<(Vec<Item>, bool), StoreError> {
-    let logged = log::read(tx, tenant, run, after, limits::LOG_PAGE).await?;
-    let more = logged.len() >= limits::LOG_PAGE as usize;
+    let logged = log::read(tx, tenant, run, after, most).await?;
+    let more = logged.len() >= most as usize;
     let item = |l: log::Logged| Item::Event {
         pos: l.seq,
         run: run.clone(),
@@ -186,10 +189,11 @@ async fn page_of_space(
     tenant: &TenantId,
     space: &SpaceId,
     after: i64,
+    most: u32,
 ) -> Result<(Vec<Item>, bool), StoreError> {
-    let full = limits::LOG_PAGE as usize;
-    let events = log::read_space(tx, tenant, space, after, limits::LOG_PAGE).await?;
-    let posted = messages::page(tx, tenant, space, Some(after), None, limits::LOG_PAGE).await?;
+    let full = most as usize;
+    let events = log::read_space(tx, tenant, space, after, most).await?;
+    let posted = messages::page(tx, tenant, space, Some(after), None, most).await?;
     // A list that is cut short says nothing of what comes after its end.
     let ends = [
         (events.len() >= full).then(|| events.last().map(|e| e.pos)).flatten(),

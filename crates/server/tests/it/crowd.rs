@@ -266,6 +266,59 @@ async fn s2_a_crowd_of_slow_readers_is_cut_and_each_comes_back_to_what_it_missed
     assert!(most < before + (100 << 10), "{before} kB before, {most} kB at most");
 }
 
+/// Patience is for who reads nothing, not for who has a slow line and a long
+/// message before it.
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_a_steady_reader_of_a_long_message_is_not_cut() {
+    let env = [("TOOLYARD_LIMITS_READER_SECONDS", "1")];
+    let yard = Yard::on(Gateway::start_with(Folder::new(), &env).await).await;
+    let path = format!("/api/smart-spaces/{}", yard.space);
+    for text in ["x".repeat(1 << 20), "the end".to_owned()] {
+        let said = json!({"content": text, "entityId": yard.ann, "triggerAgents": false});
+        fine(yard.gateway.secret(Method::POST, &format!("{path}/messages")).json(&said)).await;
+    }
+    let raw = Raw::open(&yard.gateway, &format!("{path}/stream"), Some(8 << 10));
+    let began = Instant::now();
+    let got = tokio::task::spawn_blocking(move || {
+        let (mut got, mut piece) = (Vec::new(), vec![0; 16 << 10]);
+        while events(&got).len() < 2 {
+            let size = (&raw.0).read(&mut piece).unwrap();
+            assert!(size > 0, "cut after {} bytes", got.len());
+            got.extend_from_slice(&piece[..size]);
+            std::thread::park_timeout(Duration::from_millis(25));
+        }
+        got
+    });
+    let ids: Vec<_> = events(&got.await.unwrap()).into_iter().filter_map(|event| event.id).collect();
+    assert_eq!(ids, ["1", "2"]);
+    assert!(began.elapsed() > Duration::from_secs(2), "it was not slow: {:?}", began.elapsed());
+    assert!(metric(&yard.gateway, "toolyard_sse_readers_cut_total").await < 0.5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_readers_that_are_far_behind_keep_little_of_it_in_memory() {
+    const MESSAGES: usize = 210;
+    let yard = Yard::new().await;
+    let path = format!("/api/smart-spaces/{}", yard.space);
+    let said = json!({"content": "x".repeat(60_000), "entityId": yard.ann, "triggerAgents": false});
+    for _ in 0..MESSAGES {
+        fine(yard.gateway.secret(Method::POST, &format!("{path}/messages")).json(&said)).await;
+    }
+    let (before, _) = memory(yard.gateway.pid());
+    let stream = format!("{path}/stream");
+    let slow: Vec<Raw> = (0..20).map(|_| Raw::open(&yard.gateway, &stream, Some(8 << 10))).collect();
+    slow.iter().for_each(Raw::wait_for_head);
+    // A reader that reads gets all of it meanwhile.
+    let mut quick = Stream::new(yard.gateway.secret(Method::GET, &stream).send().await.unwrap());
+    for n in 1..=MESSAGES {
+        assert_eq!(quick.next().await.unwrap().id, Some(n.to_string()));
+    }
+    let (now, _) = memory(yard.gateway.pid());
+    println!("20 readers {MESSAGES} messages behind: {before} kB before, {now} kB now");
+    assert!(now < before + (64 << 10), "{before} kB before, {now} kB now");
+    drop(slow);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn d17_a_stop_in_the_middle_of_many_runs_and_streams_loses_nothing() {
     let (runs, streams) = (crowd(16, 500), crowd(32, 1_000));

@@ -227,6 +227,19 @@ async fn row5_a_call_of_one_dialect_is_answered_over_another() {
     assert!(said.contains("from another door"), "{said}");
 }
 
+/// An answer that is not streamed may be longer than what a stream holds for
+/// its reader.
+#[tokio::test]
+async fn a_long_answer_in_one_piece_comes_whole() {
+    let gateway = gateway().await;
+    let text = "word ".repeat(60_000);
+    let messages = json!([{ "role": "user", "content": format!("say {text}") }]);
+    let ask = json!({ "model": "story", "messages": messages });
+    let whole = gateway.post("/v1/chat/completions", ask).await;
+    let said = whole["choices"][0]["message"]["content"].as_str().unwrap();
+    assert_eq!(said.trim_end().len(), text.trim_end().len());
+}
+
 /// `response_format` of a request takes the place of the agent's own output.
 #[tokio::test]
 async fn the_form_of_the_answer_that_a_request_asks_for_reaches_the_model() {

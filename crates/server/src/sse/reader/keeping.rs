@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 use toolyard_protocol::{Event, Guarded};
 use toolyard_store::{StoreError, blobs};
@@ -16,6 +17,8 @@ use crate::sse::source::{Item, Source};
 
 /// What is as large as this waits in no more than it needs.
 const LARGE: usize = 4 << 10;
+/// A client has its patience for each part of a frame.
+const PART: usize = 16 << 10;
 
 impl Reader {
     /// What falls due with time. Asked before every page and not by a timer:
@@ -66,7 +69,8 @@ impl Reader {
         }
     }
 
-    /// Puts what is written into the stream. A full one waits for its client, for a while.
+    /// Puts what is written into the stream. A full one waits for its client, for
+    /// a while: as long as it reads on, it gets a large frame part by part.
     pub(super) async fn send(&mut self) -> Result<(), End> {
         self.held = None;
         if self.frames.is_empty() {
@@ -77,14 +81,20 @@ impl Reader {
         if frames.len() >= LARGE {
             frames.shrink_to_fit();
         }
-        let Err(bytes) = self.outlet.try_send(frames.into()) else { return Ok(()) };
-        self.wait_for_client(self.outlet.send(bytes)).await
+        let mut frames = Bytes::from(frames);
+        while !frames.is_empty() {
+            let part = frames.split_to(frames.len().min(PART));
+            if let Err(part) = self.outlet.try_send(part) {
+                self.wait_for_client(self.outlet.send(part)).await?;
+            }
+        }
+        Ok(())
     }
 
-    /// Waits until the client can take a page: what it cannot take is not read
-    /// from the log, so that it waits there and not in memory.
-    pub(super) async fn room(&self) -> Result<(), End> {
-        if self.outlet.has_room() { Ok(()) } else { self.wait_for_client(self.outlet.room()).await }
+    /// Waits until the client has all that was sent. What it cannot take is not
+    /// read from the log: it waits there and not in memory.
+    pub(super) async fn drained(&self) -> Result<(), End> {
+        if self.outlet.is_empty() { Ok(()) } else { self.wait_for_client(self.outlet.drained()).await }
     }
 
     async fn wait_for_client(&self, sent: impl Future<Output = Result<(), Left>>) -> Result<(), End> {
