@@ -236,13 +236,12 @@ impl Reader {
             self.looked = Instant::now();
             let (after, most) = (self.cursor, self.at_once);
             let (items, mut more) = self.patiently(|| source.page(&store, &tenant, after, most)).await?;
-            let mut told = 0;
             self.at_once = most.saturating_mul(2).min(limits::LOG_PAGE);
-            for item in items {
+            for (told, item) in (0..).zip(items) {
                 if self.frames.len() >= PAGE_BYTES {
                     // The rest is not kept meanwhile, and next time less is read.
                     if !self.outlet.takes(self.frames.len()) {
-                        (more, self.at_once) = (true, told.max(1));
+                        (more, self.at_once) = (true, u32::max(told, 1));
                         break;
                     }
                     self.send().await?;
@@ -250,7 +249,6 @@ impl Reader {
                 self.cursor = item.pos();
                 let item = self.whole_item(item).await?;
                 self.tell(&item)?;
-                told += 1;
                 if self.finished {
                     return self.send().await;
                 }
