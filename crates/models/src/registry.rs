@@ -261,9 +261,8 @@ impl Registry {
     /// What is known of a provider's model; `name` may be an id of ours. Two
     /// descriptions of one model: neither counts, unless its id is named.
     fn described(&self, provider: &str, name: &str) -> Arc<ModelRecord> {
-        let here = |record: &&Arc<ModelRecord>| {
-            record.provider == provider || record.provider == normalise(provider)
-        };
+        let vendor = normalise(provider);
+        let here = |record: &&Arc<ModelRecord>| record.provider == provider || record.provider == vendor;
         if let Some(record) = self.records.get(name).filter(here) {
             return record.clone();
         }

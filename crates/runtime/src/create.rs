@@ -280,6 +280,10 @@ impl Runtime {
         desk: &mut Desk,
     ) -> Result<bool, StoreError> {
         let owner = desk.owner();
+        let earlier = match &owner {
+            Some(_) => desk.earlier(tx, &new.tenant, Some(&created)).await?,
+            None => None,
+        };
         let mut events = vec![Event::from(created)];
         if owner.is_some() || !done.is_empty() {
             events.push(RunStarted {}.into());
@@ -296,7 +300,7 @@ impl Runtime {
                 tenant: new.tenant.clone(),
                 run: new.id.clone(),
                 epoch: row.epoch,
-                tail: Some(Tail { commit, watch }),
+                tail: Some(Tail { commit, watch, earlier }),
                 recovered: false,
             }
         }));

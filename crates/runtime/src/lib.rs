@@ -12,6 +12,7 @@ mod child;
 mod client_tools;
 mod command;
 mod create;
+mod earlier;
 mod ending;
 mod facts;
 mod family;

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use toolyard_engine::Run;
+use toolyard_protocol::event::RunCreated;
 use toolyard_protocol::{RunId, TenantId};
 
 /// Runs that are kept at most; a client that answers at once finds its own.
@@ -35,6 +36,13 @@ impl Parking {
             kept.pop_front();
         }
         kept.push_back(parked);
+    }
+
+    /// How a run that is here began.
+    pub(crate) fn created(&self, tenant: &TenantId, id: &RunId) -> Option<RunCreated> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let parked = kept.iter().rev().find(|parked| parked.id == *id && parked.tenant == *tenant)?;
+        parked.run.created().cloned()
     }
 
     /// Gives a run out, if it is here.

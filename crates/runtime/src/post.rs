@@ -18,6 +18,7 @@ use toolyard_store::runs::{self, RunRow};
 use toolyard_store::spaces::{self, Space};
 use toolyard_store::{Tx, failpoint, waits};
 
+use crate::agents::{LoadedAgent, LoadedTools};
 use crate::command::{Disposition, Fresh, Once, PostMessage, Posted, Triggered};
 use crate::create::Birth;
 use crate::facts::Held;
@@ -26,11 +27,21 @@ use crate::refused::Refused;
 use crate::runtime::Runtime;
 use crate::starting::{Desk, STARTS};
 
-/// An agent of the space and its live run there.
+/// An agent of the space.
 struct Listener {
     entity: EntityId,
     agent: Option<AgentName>,
-    live: Option<RunRow>,
+    ear: Ear,
+}
+
+/// How an agent hears a message.
+enum Ear {
+    /// In its live run.
+    Live(Box<RunRow>),
+    /// In a new run, with the tools that the request brings.
+    New(Arc<LoadedAgent>, Option<LoadedTools>),
+    /// Not at all: it is gone.
+    None,
 }
 
 impl Runtime {
@@ -62,7 +73,9 @@ impl Runtime {
     async fn post(&self, tx: &mut Tx<'_>, post: &PostMessage, desk: &mut Desk) -> Result<Posted, Refused> {
         let tenant = &post.by.tenant;
         let (space, picks) = find_space(tx, post).await?;
-        let listeners = if post.trigger_agents { listeners(tx, post).await? } else { Vec::new() };
+        let listeners = if post.trigger_agents { self.listeners(tx, post).await? } else { Vec::new() };
+        // Whoever is refused is refused by now.
+        tx.settle();
         let new = NewMessage {
             id: MessageId::mint(),
             speaker: post.speaker,
@@ -97,21 +110,18 @@ impl Runtime {
             agent: listener.agent.clone(),
             disposition,
         };
-        if let Some(live) = &listener.live {
-            let word = Word {
-                by: &post.by,
-                sender: post.sender.as_ref(),
-                messages: std::slice::from_ref(&message.id),
-            };
-            let disposition = feed_live(tx, word, live, Vec::new(), desk).await?;
-            return Ok(told(Some(live.id.clone()), disposition));
-        }
-        let Some(agent) = self.current_agent(tx, &post.by.tenant, listener.agent.as_ref()).await? else {
-            return Ok(told(None, Disposition::AgentMissing));
-        };
-        let tools = match &post.client_tools {
-            brought if brought.is_empty() => None,
-            brought => Some(self.join_client_tools(tx, &post.by.tenant, &agent, brought).await?),
+        let (agent, tools) = match &listener.ear {
+            Ear::Live(live) => {
+                let word = Word {
+                    by: &post.by,
+                    sender: post.sender.as_ref(),
+                    messages: std::slice::from_ref(&message.id),
+                };
+                let disposition = feed_live(tx, word, live, Vec::new(), desk).await?;
+                return Ok(told(Some(live.id.clone()), disposition));
+            }
+            Ear::New(agent, tools) => (agent, tools),
+            Ear::None => return Ok(told(None, Disposition::AgentMissing)),
         };
         let trigger = post
             .sender
@@ -121,7 +131,7 @@ impl Runtime {
             by: &post.by,
             space,
             agent_entity: &listener.entity,
-            agent: &agent,
+            agent,
             triggered_by: post.sender.as_ref(),
             trigger,
             history_to: message.seq,
@@ -136,6 +146,39 @@ impl Runtime {
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         let disposition = if started { Disposition::Started } else { Disposition::Queued };
         Ok(told(Some(run), disposition))
+    }
+
+    /// The agents that hear a message, with their live runs held.
+    async fn listeners(&self, tx: &mut Tx<'_>, post: &PostMessage) -> Result<Vec<Listener>, Refused> {
+        let tenant = &post.by.tenant;
+        let mut found = Vec::new();
+        for (entity, agent) in spaces::agents_in(tx, tenant, &post.space).await? {
+            // An agent does not hear itself.
+            if post.sender.as_ref() == Some(&entity) {
+                continue;
+            }
+            let ear = match runs::lock_live(tx, tenant, &post.space, &entity).await? {
+                Some(live) => Ear::Live(Box::new(live)),
+                None => self.new_ear(tx, post, agent.as_ref()).await?,
+            };
+            found.push(Listener { entity, agent, ear });
+        }
+        Ok(found)
+    }
+
+    async fn new_ear(
+        &self,
+        tx: &mut Tx<'_>,
+        post: &PostMessage,
+        name: Option<&AgentName>,
+    ) -> Result<Ear, Refused> {
+        let tenant = &post.by.tenant;
+        let Some(agent) = self.current_agent(tx, tenant, name).await? else { return Ok(Ear::None) };
+        let tools = match &post.client_tools {
+            brought if brought.is_empty() => None,
+            brought => Some(self.join_client_tools(tx, tenant, &agent, brought).await?),
+        };
+        Ok(Ear::New(agent, tools))
     }
 }
 
@@ -161,21 +204,6 @@ async fn find_space(tx: &mut Tx<'_>, post: &PostMessage) -> Result<(Space, Optio
         picks.get_or_insert_default().categories = Some(categories.clone());
     }
     Ok((space, picks))
-}
-
-/// The agents that hear a message, with their live runs held.
-async fn listeners(tx: &mut Tx<'_>, post: &PostMessage) -> Result<Vec<Listener>, Refused> {
-    let tenant = &post.by.tenant;
-    let mut found = Vec::new();
-    for (entity, agent) in spaces::agents_in(tx, tenant, &post.space).await? {
-        // An agent does not hear itself.
-        if post.sender.as_ref() == Some(&entity) {
-            continue;
-        }
-        let live = runs::lock_live(tx, tenant, &post.space, &entity).await?;
-        found.push(Listener { entity, agent, live });
-    }
-    Ok(found)
 }
 
 /// What somebody says to an agent.

@@ -17,6 +17,7 @@ use toolyard_store::{Commit, Store, StoreError, Watch, nodes, removal};
 use toolyard_tools::{Results, Toolbox};
 
 use crate::agents::Agents;
+use crate::earlier::Earlier;
 use crate::ending::Ending;
 use crate::family;
 use crate::knowledge::Library;
@@ -77,6 +78,8 @@ pub(crate) struct Start {
 pub(crate) struct Tail {
     pub(crate) commit: Commit,
     pub(crate) watch: Watch,
+    /// What was said before the run, if it was at hand.
+    pub(crate) earlier: Option<Earlier>,
 }
 
 /// How long a run that failed unexpectedly rests before the next try.
@@ -258,8 +261,8 @@ impl Runtime {
     }
 
     /// Ends a run without reading its log, which is what fails.
-    async fn isolate(&self, claimed: Claimed) {
-        let (me, feed) = (self.owner.clone(), self.store.feed().clone());
+    async fn isolate(self: &Arc<Self>, claimed: Claimed) {
+        let (me, runtime) = (self.owner.clone(), self.clone());
         let name = claimed.run.clone();
         let done: Result<(), log::AppendError> = self
             .store
@@ -296,7 +299,7 @@ impl Runtime {
                         watched: false,
                     };
                     // Whoever wakes by it is queued.
-                    let mut desk = Desk::new(me.clone(), feed.clone(), 0);
+                    let mut desk = Desk::new(runtime, 0);
                     let poisoned = family::End::poisoned(&ending.row.agent);
                     ending.write(tx, poisoned, &mut desk).await?;
                     Ok(())

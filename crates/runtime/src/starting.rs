@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use toolyard_engine::facts;
-use toolyard_protocol::event::Event;
-use toolyard_protocol::{ApiError, CallId, ErrorCode, Timestamp};
+use toolyard_protocol::event::{Event, RunCreated};
+use toolyard_protocol::{ApiError, CallId, ErrorCode, TenantId, Timestamp};
 use toolyard_store::log::{self, Wake};
 use toolyard_store::runs::{Owner, RunRow};
-use toolyard_store::{Commit, Feed, StoreError, Tx, failpoint};
+use toolyard_store::{Commit, StoreError, Tx, failpoint};
 
+use crate::earlier::Earlier;
 use crate::refused::Refused;
 use crate::runtime::{Runtime, Start, Tail};
 use crate::slots::Slot;
@@ -33,8 +34,7 @@ pub(crate) struct Starts {
 /// The slots in hand and the runs that took one.
 #[derive(Debug)]
 pub(crate) struct Desk {
-    owner: Owner,
-    feed: Feed,
+    runtime: Arc<Runtime>,
     free: usize,
     pub(crate) starts: Starts,
     /// Calls that ended: counted once it is committed.
@@ -44,8 +44,8 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(owner: Owner, feed: Feed, free: usize) -> Self {
-        Self { owner, feed, free, starts: Starts::default(), ended: Vec::new(), began: HashMap::new() }
+    pub(crate) fn new(runtime: Arc<Runtime>, free: usize) -> Self {
+        Self { runtime, free, starts: Starts::default(), ended: Vec::new(), began: HashMap::new() }
     }
 
     /// Says when a call began, for its count.
@@ -55,7 +55,7 @@ impl Desk {
 
     /// The owner of one more run, while slots last.
     pub(crate) fn owner(&self) -> Option<Owner> {
-        (self.starts.runs.len() < self.free).then(|| self.owner.clone())
+        (self.starts.runs.len() < self.free).then(|| self.runtime.owner.clone())
     }
 
     /// A run that has its owner starts with the commit; one without waits for
@@ -64,6 +64,19 @@ impl Desk {
         match start {
             Some(start) => self.starts.runs.push(start),
             None => self.starts.queued = true,
+        }
+    }
+
+    /// What was said before a run that starts now, where that is cheap to know.
+    pub(crate) async fn earlier(
+        &self,
+        tx: &mut Tx<'_>,
+        tenant: &TenantId,
+        created: Option<&RunCreated>,
+    ) -> Result<Option<Earlier>, StoreError> {
+        match created.filter(|_| self.runtime.store.is_sqlite()) {
+            Some(created) => Earlier::read_if_short(tx, tenant, created).await,
+            None => Ok(None),
         }
     }
 
@@ -93,13 +106,15 @@ impl Desk {
         }
         let wake = if wakes { Wake::Yes(owner.as_ref()) } else { Wake::No };
         // Before the commit: no fact that follows it is missed.
-        let watch = self.feed.watch_run(&live.id);
+        let watch = self.runtime.store.feed().watch_run(&live.id);
         let events = Arc::from(events);
         let done = log::append_fact(tx, live, &events, wake).await?;
         if let Some(epoch) = done.assigned {
             let (tenant, run) = (live.tenant.clone(), live.id.clone());
             let commit = Commit { epoch, after: live.last_seq, at: done.at, events };
-            let tail = Some(Tail { commit, watch });
+            let created = self.runtime.parking.created(&live.tenant, &live.id);
+            let earlier = self.earlier(tx, &live.tenant, created.as_ref()).await?;
+            let tail = Some(Tail { commit, watch, earlier });
             self.place(Some(Start { tenant, run, epoch, tail, recovered: false }));
         } else if let Some(start) = self.starts.runs.iter_mut().find(|start| start.run == live.id)
             && let Some(Tail { commit, .. }) = &mut start.tail
@@ -153,7 +168,7 @@ impl Runtime {
     ) -> Result<T, ApiError> {
         for _ in 0..TRIES {
             let slots = self.slots_for(most);
-            let desk = Desk::new(self.owner.clone(), self.store.feed().clone(), slots.len());
+            let desk = Desk::new(self.clone(), slots.len());
             let op = make(self.clone(), desk);
             let done = self.store.write(op).await;
             match done.and_then(|done| Ok(failpoint::pass("start.after_commit").map(|()| done)?)) {

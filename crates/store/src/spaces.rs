@@ -139,15 +139,31 @@ pub async fn take_positions(
     space: &SpaceId,
     count: usize,
 ) -> Result<i64, StoreError> {
+    const GONE: StoreError = StoreError::Gone("SmartSpace");
     let count = i64::try_from(count).unwrap_or(0);
-    let last = tx
-        .one(
-            "UPDATE spaces SET last_pos = last_pos + $1 WHERE tenant = $2 AND id = $3 RETURNING last_pos",
-            args![count, tenant.as_str(), space.as_str()],
-            |r| r.int(0),
+    if tx.is_postgres() {
+        let last = tx
+            .one(
+                "UPDATE spaces SET last_pos = last_pos + $1 WHERE tenant = $2 AND id = $3 RETURNING last_pos",
+                args![count, tenant.as_str(), space.as_str()],
+                |r| r.int(0),
+            )
+            .await?;
+        return last.map(|last| last - count + 1).ok_or(GONE);
+    }
+    // SQLite's writer holds everything, and RETURNING makes a table there for its one row.
+    let named = args![tenant.as_str(), space.as_str()];
+    let last =
+        tx.one("SELECT last_pos FROM spaces WHERE tenant = $1 AND id = $2", named, |r| r.int(0)).await?;
+    let last = last.ok_or(GONE)?;
+    if count > 0 {
+        tx.exec(
+            "UPDATE spaces SET last_pos = $1 WHERE tenant = $2 AND id = $3",
+            args![last + count, tenant.as_str(), space.as_str()],
         )
         .await?;
-    last.map(|last| last - count + 1).ok_or(StoreError::Gone("SmartSpace"))
+    }
+    Ok(last + 1)
 }
 
 /// Holds a space until the transaction ends. False if there is none.

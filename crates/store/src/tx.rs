@@ -12,6 +12,7 @@ use toolyard_protocol::event::Event;
 use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{RunId, SpaceId, TenantId, Timestamp};
 
+use crate::backend::frame::Frame;
 use crate::error::StoreError;
 
 /// A statement in both dialects.
@@ -230,7 +231,7 @@ pub struct Commit {
 
 #[derive(Debug)]
 pub(crate) enum Conn<'c> {
-    Sqlite(&'c mut rusqlite::Connection),
+    Sqlite(&'c mut rusqlite::Connection, Frame),
     Postgres(&'c mut sqlx::PgConnection),
 }
 
@@ -245,11 +246,28 @@ pub struct Tx<'c> {
 }
 
 impl<'c> Tx<'c> {
-    pub(crate) fn sqlite(conn: &'c mut rusqlite::Connection, now: Timestamp) -> Self {
-        Self { conn: Conn::Sqlite(conn), now: Some(now), touched: Vec::new(), lost: false }
+    pub(crate) fn sqlite(conn: &'c mut rusqlite::Connection, now: Timestamp, frame: Frame) -> Self {
+        Self { conn: Conn::Sqlite(conn, frame), now: Some(now), touched: Vec::new(), lost: false }
     }
     pub(crate) fn postgres(conn: &'c mut sqlx::PgConnection) -> Self {
         Self { conn: Conn::Postgres(conn), now: None, touched: Vec::new(), lost: false }
+    }
+
+    /// Says that nothing will be refused behind the next change: then only the database
+    /// itself can fail. On SQLite such a write needs no savepoint. Should it fail all the
+    /// same, the writes that were to be committed with it hear "unavailable".
+    pub fn settle(&mut self) {
+        if let Conn::Sqlite(conn, frame) = &mut self.conn {
+            frame.settle(conn);
+        }
+    }
+
+    /// What it leaves behind, on SQLite.
+    pub(crate) fn end(self) -> (Frame, Vec<Touched>) {
+        match self.conn {
+            Conn::Sqlite(_, frame) => (frame, self.touched),
+            Conn::Postgres(_) => (Frame::Whole, self.touched),
+        }
     }
 
     /// The database's time, the same within one transaction.
@@ -316,8 +334,9 @@ impl<'c> Tx<'c> {
 impl Conn<'_> {
     async fn exec(&mut self, sql: Sql, args: &[Arg<'_>]) -> Result<u64, StoreError> {
         match self {
-            Conn::Sqlite(conn) => {
+            Conn::Sqlite(conn, frame) => {
                 let mut statement = conn.prepare_cached(sql.sqlite)?;
+                frame.before(conn, &statement)?;
                 bind(&mut statement, args)?;
                 Ok(u64::try_from(statement.raw_execute()?).unwrap_or(0))
             }
@@ -334,8 +353,9 @@ impl Conn<'_> {
         map: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send,
     ) -> Result<Option<T>, StoreError> {
         match self {
-            Conn::Sqlite(conn) => {
+            Conn::Sqlite(conn, frame) => {
                 let mut statement = conn.prepare_cached(sql.sqlite)?;
+                frame.before(conn, &statement)?;
                 bind(&mut statement, args)?;
                 let mut rows = statement.raw_query();
                 let Some(row) = rows.next()? else { return Ok(None) };
@@ -358,8 +378,9 @@ impl Conn<'_> {
         map: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send,
     ) -> Result<Vec<T>, StoreError> {
         match self {
-            Conn::Sqlite(conn) => {
+            Conn::Sqlite(conn, frame) => {
                 let mut statement = conn.prepare_cached(sql.sqlite)?;
+                frame.before(conn, &statement)?;
                 bind(&mut statement, args)?;
                 let mut rows = statement.raw_query();
                 let mut out = Vec::new();

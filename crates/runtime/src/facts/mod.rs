@@ -122,7 +122,7 @@ impl Runtime {
         let runtime = self.clone();
         let done = self.tasks().detached(Box::pin(async move {
             let slots = runtime.slots_for(1);
-            let mut desk = Desk::new(runtime.owner.clone(), runtime.store.feed().clone(), slots.len());
+            let mut desk = Desk::new(runtime.clone(), slots.len());
             let write = runtime.store.write(move |tx| {
                 Box::pin(async move {
                     let value = op(tx, &mut desk).await?;

@@ -83,6 +83,7 @@ pub(crate) async fn take_all(
 ) -> Result<Vec<Submitted>, Refused> {
     let own = waits::of_run(tx, &held.row.tenant, &held.row.id).await?;
     if results.iter().all(|(call, _)| find(&own, call).is_ok()) {
+        tx.settle();
         return take(tx, held, own, caller, results, manner, desk).await;
     }
     let below = waits::below(tx, &held.row.tenant, &held.row.id).await?;
@@ -97,6 +98,7 @@ pub(crate) async fn take_all(
     Ok(taken)
 }
 
+/// Refuses before it changes anything.
 async fn take(
     tx: &mut Tx<'_>,
     held: Held,
@@ -110,6 +112,7 @@ async fn take(
     let mut open = all.iter().filter(|w| w.ended_seq.is_none()).count();
     let mut events: Vec<Event> = Vec::new();
     let mut taken = Vec::with_capacity(results.len());
+    let mut large = Vec::new();
     for (call, fitted) in results {
         let wait = find(&all, &call)?;
         if !may_answer(&caller.viewer, &wait.wait.rule) {
@@ -138,15 +141,16 @@ async fn take(
             continue;
         }
         desk.began(&call, wait.wait.opened_at);
-        let (outcome, blob) = (fitted.outcome.clone(), fitted.blob_ref());
-        events.extend(facts::submit_result(&wait.wait, outcome, blob, caller.actor.clone())?);
-        if let Some((blob, bytes)) = &fitted.blob {
-            blobs::put_of_run(tx, &row.tenant, &row.id, &blob.blob, bytes).await?;
-        }
+        let blob = fitted.blob_ref();
+        events.extend(facts::submit_result(&wait.wait, fitted.outcome, blob, caller.actor.clone())?);
+        large.extend(fitted.blob);
         open -= 1;
         taken.push(Submitted::Accepted);
     }
     manner.mark(&mut events);
+    for (blob, bytes) in &large {
+        blobs::put_of_run(tx, &row.tenant, &row.id, &blob.blob, bytes).await?;
+    }
     if !events.is_empty() {
         held.append(tx, events, open, false, desk).await?;
     }

@@ -78,7 +78,7 @@ impl Worker {
             let kind = Kind::of(&draft.events);
             let kin = scribe.has_kin();
             let slots = if kin { self.rt.slots_for(1) } else { Vec::new() };
-            let mut desk = Desk::new(self.rt.owner.clone(), self.rt.store.feed().clone(), slots.len());
+            let mut desk = Desk::new(self.rt.clone(), slots.len());
             let written = match kind.before() {
                 Ok(()) => {
                     let write = self.rt.store.write(move |tx| {
@@ -119,7 +119,7 @@ impl Worker {
             }
             let (scribe, mine) = (self.scribe(), deed.clone());
             let slots = self.rt.slots_for(1);
-            let desk = Desk::new(self.rt.owner.clone(), self.rt.store.feed().clone(), slots.len());
+            let desk = Desk::new(self.rt.clone(), slots.len());
             let written = match failpoint::pass("append.before_commit") {
                 Ok(()) => self.rt.store.write(move |tx| Box::pin(mine.perform(tx, scribe, desk))).await,
                 Err(e) => Err(e.into()),

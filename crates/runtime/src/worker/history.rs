@@ -11,13 +11,13 @@ use toolyard_protocol::event::RunCreated;
 use toolyard_protocol::message::Part;
 use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{Hash, MessageId, TenantId, limits};
-use toolyard_store::compactions::{self, Compaction, Reader};
 use toolyard_store::messages::{self, Said};
 use toolyard_store::{StoreError, Tx, blobs};
 use toolyard_tools::prebuilt::READ_RESULT;
 
 use super::turns::{Beginning, Reading, add_message, add_turn};
 use super::{Stop, Worker};
+use crate::earlier::Earlier;
 
 /// What was said before the run.
 #[derive(Debug, Default)]
@@ -41,8 +41,8 @@ impl Past {
 /// Fresh from the database.
 #[derive(Default)]
 struct Read {
-    compaction: Option<Compaction>,
-    before: Vec<Said>,
+    /// None if it is known.
+    earlier: Option<Earlier>,
     /// Messages that the run took.
     later: Vec<(MessageId, Said)>,
     /// Values that lie beside the log.
@@ -59,15 +59,17 @@ impl Worker {
         let blobs = self.large_results();
         let reading = self.reading();
         let known = self.before.is_some();
-        let read = if known && taken.is_empty() && blobs.is_empty() {
-            Read::default()
-        } else {
-            self.read_history(created, known, taken, blobs, reading.clone()).await?
+        let alone = taken.is_empty() && blobs.is_empty();
+        let read = match self.earlier.take().filter(Earlier::is_fresh) {
+            _ if known && alone => Read::default(),
+            Some(earlier) if alone => Read { earlier: Some(earlier), ..Read::default() },
+            _ => self.read_history(created, known, taken, blobs, reading.clone()).await?,
         };
-        let Read { compaction, before, later, large } = read;
+        let Read { earlier, later, large } = read;
+        let (compaction, said) = earlier.map(|e| (e.compaction, e.said)).unwrap_or_default();
         let past = self.before.get_or_insert_with(|| Past {
             summary: compaction.map(|c| c.summary).filter(|text| !text.is_empty()),
-            messages: before
+            messages: said
                 .into_iter()
                 .map(|message| {
                     let (seq, mut turns) = (message.seq, Vec::new());
@@ -99,12 +101,8 @@ impl Worker {
                 (tenant.clone(), created.clone(), taken.clone(), blobs.clone(), reading.clone());
             Box::pin(async move {
                 let mut read = Read::default();
-                if let (Some(space), false) = (&created.space, known) {
-                    let (branch, to) = (&created.branch, created.history_to);
-                    let reader = Reader { space, branch, agent: created.agent_entity.as_ref() };
-                    read.compaction = compactions::latest(tx, &tenant, reader, to).await?;
-                    let after = read.compaction.as_ref().map_or(0, |c| c.up_to);
-                    read.before = messages::history(tx, &tenant, space, branch, after, to).await?;
+                if !known {
+                    read.earlier = Some(Earlier::read(tx, &tenant, &created).await?);
                 }
                 for id in &taken {
                     let taken = messages::get(tx, &tenant, id).await?;
@@ -113,7 +111,10 @@ impl Worker {
                 // The newest files first: there is room for so many.
                 let mut room = limits::MODEL_FILES_BYTES;
                 let later = read.later.iter_mut().map(|(_, message)| message);
-                for message in later.rev().chain(read.before.iter_mut().rev()) {
+                for message in later
+                    .rev()
+                    .chain(read.earlier.iter_mut().flat_map(|earlier| earlier.said.iter_mut().rev()))
+                {
                     bring_files(tx, &tenant, &mut message.parts, &mut room).await?;
                 }
                 for hash in blobs {

@@ -31,6 +31,7 @@ use toolyard_store::log::{self, Logged};
 use toolyard_store::{Commit, News, StoreError, Watch, runs};
 
 use crate::agents::{Found, LoadedAgent, LoadedTools};
+use crate::earlier::Earlier;
 use crate::parked::Parked;
 use crate::runtime::{Runtime, Start, Tail};
 use context::{Debt, Squeezed};
@@ -89,6 +90,8 @@ pub(crate) struct Worker {
     first_open_turn: u32,
     /// What was said before the run, once it was read.
     before: Option<Past>,
+    /// The same, fresh from the transaction that started the worker.
+    earlier: Option<Earlier>,
     /// The last append also gave the run up.
     released: bool,
     /// The step whose results the plugins have seen.
@@ -106,7 +109,10 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(rt: Arc<Runtime>, start: Start) -> Self {
         let Start { tenant, run: id, epoch, tail, recovered } = start;
-        let (tail, watch) = tail.map(|Tail { commit, watch }| (commit, watch)).unzip();
+        let (tail, watch, earlier) = match tail {
+            Some(Tail { commit, watch, earlier }) => (Some(commit), Some(watch), earlier),
+            None => (None, None, None),
+        };
         Self {
             // Listen first, then read: no fact falls between.
             watch: watch.unwrap_or_else(|| rt.store.feed().watch_run(&id)),
@@ -129,6 +135,7 @@ impl Worker {
             clock: append::DatabaseClock::default(),
             first_open_turn: 0,
             before: None,
+            earlier,
             released: false,
             amended: None,
             taint_told: false,

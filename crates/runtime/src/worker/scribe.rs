@@ -173,6 +173,8 @@ impl Scribe {
         draft: &Draft,
         desk: &mut Desk,
     ) -> Result<Appended, AppendError> {
+        // A conflict is found before anything changes.
+        tx.settle();
         if !self.has_kin() {
             return self.write_alone(tx, draft).await;
         }

@@ -1,6 +1,7 @@
 //! The two databases behind [`crate::Store`].
 
 mod arrival;
+pub(crate) mod frame;
 mod held;
 pub(crate) mod postgres;
 #[cfg(feature = "failpoints")]

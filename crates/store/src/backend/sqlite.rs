@@ -1,8 +1,7 @@
 //! SQLite: one writer thread with group commit, and a few connections that read.
 //!
-//! Each write is a savepoint in its group, so a conflict fails only itself. The
-//! first one needs none: if it is refused, the group begins anew. Callers hear
-//! of success after COMMIT, never before.
+//! A write that is refused is taken back alone (see [`Frame`]), so a conflict
+//! fails only itself. Callers hear of success after COMMIT, never before.
 //!
 //! A read runs where it is asked for. In WAL mode it never waits for the
 //! writer, and it is bounded by its limit; a hop to another thread and back
@@ -22,6 +21,7 @@ use rusqlite::config::DbConfig;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use toolyard_protocol::Timestamp;
 
+use super::frame::{Frame, run};
 use crate::clock::Clock;
 use crate::error::{OpenError, StoreError};
 use crate::feed::Feed;
@@ -31,9 +31,9 @@ use crate::tx::{Touched, Tx};
 const FILE: &str = "toolyard.db";
 /// Writes in one group at most.
 const GROUP: usize = 256;
-/// How long a group that is smaller than the last one waits for more. A commit
-/// costs the processor as much for one write as for ten.
-const LINGER: Duration = Duration::from_micros(100);
+/// How long a group waits for more, if the last one was not alone either. A commit
+/// costs the processor nearly as much for one write as for ten.
+const LINGER: Duration = Duration::from_micros(300);
 /// Writes that wait for the writer before callers do.
 const QUEUE: usize = 1024;
 /// Reads at once. A read does not wait for anything while it runs, so there
@@ -44,43 +44,13 @@ const READERS: usize = 4;
 struct Ran {
     /// It was not refused.
     wrote: bool,
+    /// It failed when it had settled, and took its group with it.
+    dragged: bool,
     touched: Vec<Touched>,
     reply: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
 }
 
 type Job = Box<dyn FnOnce(&mut Connection, Frame, Timestamp) -> Ran + Send>;
-
-/// What a refused write takes back.
-#[derive(Clone, Copy)]
-enum Frame {
-    /// The transaction: nothing else is in it yet.
-    Whole,
-    /// Itself. A savepoint costs a copy of every page that the write touches.
-    Savepoint,
-}
-
-impl Frame {
-    fn open(self, conn: &Connection) -> rusqlite::Result<()> {
-        match self {
-            Self::Whole => Ok(()),
-            Self::Savepoint => run(conn, "SAVEPOINT job"),
-        }
-    }
-
-    fn keep(self, conn: &Connection) -> rusqlite::Result<()> {
-        match self {
-            Self::Whole => Ok(()),
-            Self::Savepoint => run(conn, "RELEASE job"),
-        }
-    }
-
-    fn take_back(self, conn: &Connection) -> rusqlite::Result<()> {
-        match self {
-            Self::Whole => run(conn, "ROLLBACK").and_then(|()| run(conn, "BEGIN IMMEDIATE")),
-            Self::Savepoint => run(conn, "ROLLBACK TO job").and_then(|()| run(conn, "RELEASE job")),
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Sqlite {
@@ -117,18 +87,20 @@ impl Sqlite {
     {
         let (answer, answered) = oneshot::channel::<Result<T, E>>();
         let job: Job = Box::new(move |conn, frame, now| {
-            let (result, touched) = run_in(frame, conn, now, op);
+            let (result, dragged, touched) = run_in(frame, conn, now, op);
             let wrote = result.is_ok();
             let reply = Box::new(move |committed: Result<(), StoreError>| {
                 let whole = match committed {
                     Ok(()) => result,
+                    // The others are to try again; this one would only fail again.
+                    Err(_) if dragged => result,
                     // A refusal counts no more than a success: it may rest on what a
                     // neighbour wrote, and that is lost too.
                     Err(lost) => Err(E::from(lost)),
                 };
                 let _ = answer.send(whole);
             });
-            Ran { wrote, touched, reply }
+            Ran { wrote, dragged, touched, reply }
         });
         self.writer.send(job).await.map_err(|_| gone())?;
         answered.await.map_err(|_| not_run())?
@@ -147,7 +119,7 @@ impl Sqlite {
         // not cost the others their connection.
         let read = std::panic::catch_unwind(AssertUnwindSafe(|| {
             run(&conn, "BEGIN").map_err(|e| E::from(e.into()))?;
-            poll_once(op(&mut Tx::sqlite(&mut conn, now)))
+            poll_once(op(&mut Tx::sqlite(&mut conn, now, Frame::Whole)))
         }));
         let ended = run(&conn, "COMMIT");
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
@@ -273,7 +245,7 @@ fn spawn_writer(
                 return;
             }
             // Where several write at once, their neighbours are on the way.
-            if group.len() < last {
+            if last > 1 {
                 std::thread::sleep(LINGER);
                 while group.len() < GROUP
                     && let Ok(job) = jobs.try_recv()
@@ -291,11 +263,6 @@ fn spawn_writer(
     Ok((send, writing.map_err(failed)?))
 }
 
-/// Runs one of the few statements that frame others, compiled once.
-fn run(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
-    conn.prepare_cached(sql)?.raw_execute().map(drop)
-}
-
 fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, feed: &Feed) {
     let mut ran = Vec::with_capacity(group.len());
     let mut waiting = std::mem::take(group).into_iter();
@@ -303,13 +270,24 @@ fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, fee
     let outcome = begun.and_then(|()| {
         for job in waiting.by_ref() {
             let first = !ran.iter().any(|done: &Ran| done.wrote);
-            let frame = if first { Frame::Whole } else { Frame::Savepoint };
+            let frame = if first { Frame::Whole } else { Frame::Unchanged };
             ran.push(job(conn, frame, now));
             crate::failpoint!("group.mid_savepoint");
-            // SQLITE_FULL ends the whole transaction on its own. What follows
-            // would then commit by itself although its caller hears "failed".
+            // SQLITE_FULL ends the whole transaction on its own, and so does a write that
+            // failed when it had settled. What follows would then commit by itself although
+            // its caller hears "failed".
             if conn.is_autocommit() {
-                return Err(StoreError::Full("the transaction was ended by the database".into()));
+                let dragged = ran.last().is_some_and(|done: &Ran| done.dragged);
+                let why = if dragged {
+                    "a write of the same group failed"
+                } else {
+                    "the database ended the transaction"
+                };
+                return Err(if dragged {
+                    StoreError::Unavailable(why.into())
+                } else {
+                    StoreError::Full(why.into())
+                });
             }
         }
         crate::failpoint::pass("group.before_commit")?;
@@ -346,34 +324,30 @@ fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, fee
     }
 }
 
-fn run_in<T, E, F>(frame: Frame, conn: &mut Connection, now: Timestamp, op: F) -> (Result<T, E>, Vec<Touched>)
+/// Also says whether the group is lost.
+fn run_in<T, E, F>(
+    frame: Frame,
+    conn: &mut Connection,
+    now: Timestamp,
+    op: F,
+) -> (Result<T, E>, bool, Vec<Touched>)
 where
     F: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> BoxFuture<'t, Result<T, E>>,
     E: From<StoreError>,
 {
-    if let Err(e) = frame.open(conn) {
-        return (Err(E::from(e.into())), Vec::new());
-    }
+    let mut tx = Tx::sqlite(conn, now, frame);
     let ran = std::panic::catch_unwind(AssertUnwindSafe(|| {
-        let mut tx = Tx::sqlite(conn, now);
-        let result = poll_once(op(&mut tx)).and_then(|value| tx.whole(value).map_err(E::from));
-        (result, tx.touched)
+        poll_once(op(&mut tx)).and_then(|value| tx.whole(value).map_err(E::from))
     }));
-    let (result, touched) = ran.unwrap_or_else(|_| {
-        (Err(E::from(StoreError::broken("an operation on the database panicked"))), Vec::new())
-    });
+    let result =
+        ran.unwrap_or_else(|_| Err(E::from(StoreError::broken("an operation on the database panicked"))));
+    let (frame, touched) = tx.end();
     match result {
         Ok(value) => match frame.keep(conn) {
-            Ok(()) => (Ok(value), touched),
-            Err(e) => (Err(E::from(e.into())), Vec::new()),
+            Ok(()) => (Ok(value), false, touched),
+            Err(e) => (Err(E::from(e.into())), frame.take_back(conn), Vec::new()),
         },
-        Err(refused) => {
-            // What cannot be taken back must not be committed with the others.
-            if frame.take_back(conn).is_err() {
-                let _ = run(conn, "ROLLBACK");
-            }
-            (Err(refused), Vec::new())
-        }
+        Err(refused) => (Err(refused), frame.take_back(conn), Vec::new()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! SQLite's group commit: many writes in one transaction, each a savepoint.
+//! SQLite's group commit: many writes in one transaction, each taken back alone.
 //! Proves T3 (a full disk ends the whole transaction), T13 and row D12.
 
 use futures::future::{BoxFuture, join_all};
@@ -107,6 +107,43 @@ async fn a_failure_or_a_panic_in_a_group_fails_only_itself() {
         assert!(matches!(error, StoreError::Broken(_)), "{error:?}");
     }
     assert_eq!(notes(&home).await, ["1", "3", "5"]);
+    home.end().await;
+}
+
+/// Says that nothing is left to refuse, and fails all the same.
+fn settled<'h>(home: &'h Home, id: &'static str, changes: bool) -> BoxFuture<'h, Result<(), StoreError>> {
+    Box::pin(home.try_write(move |tx| {
+        Box::pin(async move {
+            tx.settle();
+            if changes {
+                note(tx, id).await?;
+            }
+            Err(StoreError::broken("failed"))
+        })
+    }))
+}
+
+#[tokio::test]
+async fn a_settled_write_that_is_refused_before_it_changes_anything_fails_only_itself() {
+    let home = Home::on_sqlite().await;
+    let writes = vec![noting(&home, "1"), settled(&home, "2", false), noting(&home, "3")];
+    let answers = in_one_group(&home, writes).await;
+    assert_eq!(answers.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
+    assert_eq!(notes(&home).await, ["1", "3"]);
+    home.end().await;
+}
+
+/// It cannot be taken back alone. Its neighbours are to try again; it hears its
+/// own failure, so that it does not.
+#[tokio::test]
+async fn a_settled_write_that_fails_takes_its_group_along() {
+    let home = Home::on_sqlite().await;
+    let writes = vec![noting(&home, "1"), settled(&home, "2", true), noting(&home, "3")];
+    let answers = in_one_group(&home, writes).await;
+    assert!(matches!(answers[0], Err(StoreError::Unavailable(_))), "{:?}", answers[0]);
+    assert!(matches!(answers[1], Err(StoreError::Broken(_))), "{:?}", answers[1]);
+    assert!(answers[2].is_ok(), "it did not run in the lost group: {:?}", answers[2]);
+    assert_eq!(notes(&home).await, ["3"]);
     home.end().await;
 }
 
