@@ -92,7 +92,7 @@ impl Worker {
     /// step's, unless one of them stops the run.
     async fn offered_plugins(&mut self, agent: &LoadedAgent) -> Result<Result<PluginOffer, Stopped>, Stop> {
         let uses = agent.config.plugins.clone().unwrap_or_default();
-        let vendor = if agent.crew.is_empty() { String::new() } else { self.vendor() };
+        let vendor = if agent.crew.is_empty() { String::new() } else { self.asked_first().0 };
         let compiled = match agent.crew.ready(&vendor).await {
             Ok(hooks) => hooks,
             Err(stopped) => return Ok(Err(stopped)),
@@ -150,7 +150,8 @@ impl Worker {
     /// The step is over for the code of bundles.
     pub(super) async fn close_hooks(&mut self) {
         let Some(hooks) = self.hooks.take().filter(|hooks| !hooks.scripted.is_empty()) else { return };
-        let scene = self.scene(self.vendor());
+        let (vendor, model) = self.asked_first();
+        let scene = self.scene(vendor, model);
         for hook in hooks.scripted {
             hook.close(&scene).await;
         }
