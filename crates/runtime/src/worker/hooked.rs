@@ -10,7 +10,7 @@ use toolyard_plugins::hooks::{
     Answer, AskedTool, Called, Chain, Cited, Ended, Left, Prompt, Ran, Said, SaidBy, Scene, Spoken, State,
     Stopped,
 };
-use toolyard_plugins::shipped::{course, cut_short, passed_on};
+use toolyard_plugins::shipped::passed_on;
 use toolyard_protocol::event::{PluginEmitted, PluginStateSaved, ReplyAmended, ResultAmended};
 use toolyard_protocol::manifest::HookName;
 use toolyard_protocol::message::{Part, text_of};
@@ -60,16 +60,6 @@ impl Worker {
         let first = self.candidates(agent).ok().and_then(|chain| chain.into_iter().next());
         let Some(Candidate { record, .. }) = first else { return Default::default() };
         (self.rt.registry.providers().vendor(&record.provider).to_owned(), record.model.clone())
-    }
-
-    /// Ends the trace of a turn that came to no answer.
-    pub(super) fn close_trace(&mut self) {
-        let Some(end) = self.run.finished() else { return };
-        let known = self.run.plugin_state(TOGETHER).and_then(Value::as_object).and_then(course);
-        let Some(course) = self.course.as_ref().or(known) else { return };
-        let (vendor, model) = self.asked_first();
-        self.rt.trace(cut_short(course, &self.scene(vendor, model), end));
-        self.course = None;
     }
 
     /// A critical plugin stopped the run.
