@@ -12,7 +12,7 @@ COPY packages packages
 COPY apps apps
 COPY examples examples
 COPY tests/react-18 tests/react-18
-COPY scripts/build-app scripts/build-app
+COPY scripts/build-app scripts/node-path scripts/
 RUN scripts/build-app
 
 FROM rust:1.95-bookworm AS build

@@ -92,6 +92,7 @@ pub struct Entry {
 /// A value that is often a secret. It is read and never shown.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(extend("writeOnly" = true))]
 pub struct Veiled(String);
 
 impl fmt::Debug for Veiled {

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::settings::Program;
 
@@ -70,6 +70,13 @@ pub(crate) fn refusal(name: &str) -> Option<String> {
         return Some("belongs to the gateway and cannot be given to an MCP server".to_owned());
     }
     None
+}
+
+/// The values that the operator gives to a program: what it must not repeat.
+pub(crate) fn given(program: &Program) -> impl Iterator<Item = SecretString> {
+    let inherited = program.inherit.iter().filter(|name| refusal(name).is_none());
+    let inherited = inherited.filter_map(|name| std::env::var(name).ok()).map(SecretString::from);
+    program.env.values().cloned().chain(inherited)
 }
 
 /// The whole environment of a program.

@@ -9,6 +9,7 @@ use rmcp::service::Subscription;
 use tokio::sync::mpsc;
 
 use crate::connect::{Connected, Live, Way, connect};
+use crate::environment;
 use crate::fault::{Fault, FaultKind};
 use crate::health::{Health, Verdict, chance};
 use crate::host::{Change, Shared};
@@ -74,7 +75,7 @@ pub(crate) async fn keep(shared: Arc<Shared>, link: Arc<Link>, mut orders: mpsc:
 
 fn last_words(link: &Link) -> LastWords {
     match &link.settings.launch {
-        Launch::Stdio(program) => LastWords::new(program.env.values().cloned()),
+        Launch::Stdio(program) => LastWords::new(environment::given(program)),
         Launch::Http(_) => LastWords::default(),
     }
 }

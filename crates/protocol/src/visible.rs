@@ -428,20 +428,22 @@ pub fn visible_message<'m>(viewer: &Viewer, message: &'m Message) -> Cow<'m, Mes
 }
 
 /// May this viewer see this streaming piece? A private tool's name is public,
-/// its input is not (row G32).
+/// its input is not (row G32). Every field is named here: a new one does not
+/// compile until it is classified.
 pub fn visible_delta(viewer: &Viewer, delta: &Delta) -> bool {
     if viewer.sees_all() {
         return true;
     }
-    match &delta.piece {
-        Piece::TextStart { .. }
-        | Piece::TextDelta { .. }
-        | Piece::TextEnd { .. }
-        | Piece::ToolInputStart { .. } => true,
-        Piece::ReasoningStart { public, .. }
-        | Piece::ReasoningDelta { public, .. }
-        | Piece::ReasoningEnd { public, .. } => *public,
-        Piece::ToolInputDelta { visibility, .. } => *visibility == Visibility::Public,
+    let Delta { run: _, step: _, attempt: _, offset: _, piece } = delta;
+    match piece {
+        Piece::TextStart { part: _ }
+        | Piece::TextDelta { part: _, text: _ }
+        | Piece::TextEnd { part: _ }
+        | Piece::ToolInputStart { call: _, tool: _, visibility: _ } => true,
+        Piece::ReasoningStart { part: _, public }
+        | Piece::ReasoningDelta { part: _, public, text: _ }
+        | Piece::ReasoningEnd { part: _, public } => *public,
+        Piece::ToolInputDelta { call: _, tool: _, visibility, text: _ } => *visibility == Visibility::Public,
     }
 }
 

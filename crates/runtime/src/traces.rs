@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolyard_egress::{Door, Header, Letter, Patience, Target, Verb};
 use toolyard_engine::Run;
-use toolyard_plugins::hooks::Span;
+use toolyard_plugins::hooks::{Span, SpanKind};
 use toolyard_plugins::shipped::passed_on;
 use toolyard_protocol::limits::{TRACE_BATCH, TRACE_QUEUE};
 use toolyard_protocol::{CallId, TraceParent};
@@ -116,15 +116,18 @@ fn written(span: &Span) -> Value {
         "traceId": span.trace,
         "spanId": span.id,
         "name": span.name,
-        // Work inside of a service.
-        "kind": 1,
+        "kind": match span.kind {
+            SpanKind::Internal => 1,
+            SpanKind::Client => 3,
+        },
         // 64-bit numbers are texts in this form.
         "startTimeUnixNano": span.start.to_string(),
         "endTimeUnixNano": span.end.to_string(),
         "attributes": attributes,
         "status": match &span.error {
             Some(error) => json!({ "code": 2, "message": error }),
-            None => json!({ "code": 1 }),
+            // That it went well is not for those who trace to say.
+            None => json!({}),
         },
     });
     if let Some(parent) = &span.parent {
@@ -139,6 +142,10 @@ fn attribute(value: &Value) -> Value {
         Value::Number(number) if number.is_f64() => json!({ "doubleValue": number }),
         Value::Number(number) => json!({ "intValue": number.to_string() }),
         Value::String(text) => json!({ "stringValue": text }),
+        Value::Array(items) if !items.iter().any(|item| item.is_object() || item.is_array()) => {
+            let values: Vec<Value> = items.iter().map(attribute).collect();
+            json!({ "arrayValue": { "values": values } })
+        }
         other => json!({ "stringValue": other.to_string() }),
     }
 }

@@ -139,6 +139,8 @@ fn form(kind: &str) -> Option<Form> {
 #[derive(Debug, Default)]
 pub struct Recoder {
     rest: Vec<u8>,
+    /// So much of `rest` holds no end of a frame: a long one comes in many pieces.
+    searched: usize,
 }
 
 impl Recoder {
@@ -146,17 +148,21 @@ impl Recoder {
     /// have no binary form.
     pub fn push(&mut self, text: &[u8]) -> Vec<u8> {
         self.rest.extend_from_slice(text);
-        let mut out = Vec::new();
-        while let Some(end) = self.rest.windows(2).position(|two| two == b"\n\n") {
-            let frame: Vec<u8> = self.rest.drain(..end + 2).collect();
-            for line in frame.split(|byte| *byte == b'\n') {
+        let (mut out, mut taken) = (Vec::new(), 0);
+        while let Some(end) = self.rest[self.searched..].windows(2).position(|two| two == b"\n\n") {
+            let end = self.searched + end;
+            for line in self.rest[taken..end].split(|byte| *byte == b'\n') {
                 if let Some(json) = line.strip_prefix(b"data: ")
                     && let Ok(Value::Object(event)) = serde_json::from_slice(json)
                 {
                     write(event, &mut out);
                 }
             }
+            (taken, self.searched) = (end + 2, end + 2);
         }
+        self.rest.drain(..taken);
+        // The last byte may be the first half of an end.
+        self.searched = self.rest.len().saturating_sub(1);
         out
     }
 }
@@ -308,4 +314,35 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
         value >>= 7;
     }
     out.push(value as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_the_same_wherever_their_text_is_cut() {
+        let text = concat!(
+            ": hello\n\n",
+            "data: {\"type\":\"STEP_STARTED\",\"stepName\":\"a\"}\n\n",
+            "data: {\"type\":\"STEP_FINISHED\",\"stepName\":\"a\"}\n\n",
+        );
+        let whole = Recoder::default().push(text.as_bytes());
+        assert!(!whole.is_empty());
+        for size in 1..text.len() {
+            let mut recoder = Recoder::default();
+            let told: Vec<u8> = text.as_bytes().chunks(size).flat_map(|piece| recoder.push(piece)).collect();
+            assert_eq!(told, whole, "{size}");
+            assert!(recoder.rest.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_long_frame_in_many_pieces_is_searched_once() {
+        let mut recoder = Recoder::default();
+        for n in 1..=1000 {
+            assert!(recoder.push(&[b'x'; 100]).is_empty());
+            assert_eq!(recoder.searched, n * 100 - 1);
+        }
+    }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use toolyard_protocol::manifest::HookName;
 
-use super::{Answer, Called, Emitted, Goes, Hook, HookError, Nature, Prompt, Ran, Scene, Span, Stage, State};
+use super::{
+    Answer, Called, Emitted, Goes, Hook, HookError, Nature, Prompt, Ran, Scene, Span, Spoken, Stage, State,
+};
 
 /// The hooks of an agent in the order of its configuration, at work on one
 /// step of a run.
@@ -70,6 +72,11 @@ impl Chain {
     /// What the hooks remember so far.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// The model's reply is whole.
+    pub fn spoke(&mut self, spoken: Spoken) {
+        self.scene.spoken = Some(spoken);
     }
 
     /// Some hook takes part at this point.

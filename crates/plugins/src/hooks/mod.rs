@@ -19,8 +19,8 @@ use futures::future::BoxFuture;
 pub use chain::{Chain, Left, Stopped};
 pub use crew::Crew;
 pub use points::Points;
-pub use scene::{Emitted, Scene, Stage, State};
-pub use span::Span;
+pub use scene::{Emitted, Scene, Spoken, Stage, State};
+pub use span::{Span, SpanKind};
 pub use values::{Answer, AskedTool, Called, Cited, Ended, Prompt, Ran, Said, SaidBy};
 
 /// What a hook's step comes to.

@@ -1,6 +1,7 @@
 //! What every hook of a run knows, remembers and may say.
 
 use serde_json::{Map, Value};
+use toolyard_protocol::run::{FinishReason, Usage};
 use toolyard_protocol::{EntityId, RunId, SpaceId, TraceParent, limits};
 
 use super::Span;
@@ -12,17 +13,32 @@ pub type State = Map<String, Value>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scene {
     pub run: RunId,
+    pub agent: String,
     /// Who triggered the run.
     pub client: Option<EntityId>,
     /// The conversation.
     pub thread: Option<SpaceId>,
     /// The vendor that speaks: `openai`, `anthropic`, …
     pub provider: String,
+    /// The model that is asked first, by the vendor's name for it.
+    pub model: String,
+    /// The model's reply to this step, once it is whole.
+    pub spoken: Option<Spoken>,
     /// The message that the run writes.
     pub message: String,
     pub step: u32,
     /// The caller's span that this turn works for.
     pub trace: Option<TraceParent>,
+}
+
+/// What is known of a reply beside its words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spoken {
+    /// Who answered: another one than was asked, if that one was busy.
+    pub model: String,
+    pub finish: FinishReason,
+    /// Of this step alone.
+    pub usage: Usage,
 }
 
 /// An event of a plugin's own, for whoever watches the run.

@@ -16,4 +16,15 @@ pub struct Span {
     pub attributes: Vec<(String, Value)>,
     /// What went wrong.
     pub error: Option<String>,
+    pub kind: SpanKind,
+}
+
+/// Where the work of a span is done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SpanKind {
+    /// Inside of the gateway.
+    #[default]
+    Internal,
+    /// At somebody whom the gateway asks.
+    Client,
 }

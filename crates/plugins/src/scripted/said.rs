@@ -97,8 +97,9 @@ pub(super) fn answer(answer: &Answer) -> Result<Value, HookError> {
 
 /// The constant part of a hook's context.
 pub(super) fn scene(scene: &Scene, options: &Value) -> Value {
-    // The operator's traces are no plugin's matter.
-    let Scene { run, client, thread, provider, message, step, trace: _ } = scene;
+    // The operator's traces are no plugin's matter, nor what only they tell.
+    let Scene { run, client, thread, provider, message, step, agent: _, model: _, spoken: _, trace: _ } =
+        scene;
     json!({
         "runId": run, "clientId": client, "threadId": thread, "provider": provider,
         "messageId": message, "step": step, "options": options,

@@ -22,7 +22,7 @@ pub use logging::Logging;
 pub use metrics::Metrics;
 pub use pii::{Options as PiiOptions, PiiFilter};
 pub use rate::RateLimit;
-pub use traces::{ID as TRACES, Traces, passed_on};
+pub use traces::{ID as TRACES, Traces, course, cut_short, passed_on};
 
 /// Every plugin that ships, by id.
 pub const SHIPPED: [&str; 8] =

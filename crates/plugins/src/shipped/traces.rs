@@ -1,39 +1,31 @@
 //! Tracing: a turn, its model calls and its tool calls as spans, for whatever
 //! collector the operator names (Langfuse, Jaeger, …). Without one they go
-//! nowhere.
+//! nowhere. Names and kinds are those of OpenTelemetry's conventions for
+//! generative AI.
+
+mod names;
 
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toolyard_protocol::event::RunFinished;
 use toolyard_protocol::manifest::HookName;
+use toolyard_protocol::run::{RunEnd, Usage};
 use toolyard_protocol::{CallId, TraceParent};
 
-use crate::hooks::{Answer, Called, Goes, Hook, Nature, Points, Prompt, Ran, Span, Stage, State, Step};
+use crate::hooks::{
+    Answer, Called, Goes, Hook, Nature, Points, Prompt, Ran, Scene, Span, SpanKind, Stage, State, Step,
+};
 
 pub const ID: &str = "tracing";
 const KEY: &str = "tracing";
 /// Signs of a text in an attribute.
 const SHOWN: usize = 4_000;
 
-/// The conventions still move: our names stand here alone.
-mod names {
-    pub(super) const OPERATION: &str = "gen_ai.operation.name";
-    pub(super) const PROVIDER: &str = "gen_ai.provider.name";
-    pub(super) const CONVERSATION: &str = "gen_ai.conversation.id";
-    pub(super) const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
-    pub(super) const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
-    pub(super) const COST: &str = "gen_ai.usage.cost";
-    pub(super) const TOOL: &str = "gen_ai.tool.name";
-    pub(super) const CALL: &str = "gen_ai.tool.call.id";
-    pub(super) const INPUT: &str = "gen_ai.input.messages";
-    pub(super) const OUTPUT: &str = "gen_ai.output.messages";
-    pub(super) const ARGUMENTS: &str = "gen_ai.tool.call.arguments";
-    pub(super) const RESULT: &str = "gen_ai.tool.call.result";
-    pub(super) const RUN: &str = "toolyard.run.id";
-    pub(super) const STEP: &str = "toolyard.step";
-}
+/// What a span says beside its name. A missing value is left out.
+type Attributes = Vec<(&'static str, Option<Value>)>;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -62,16 +54,26 @@ struct Course {
 }
 
 /// A span that has begun.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Open {
     id: String,
     at: u64,
+    /// The tool of a call.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    tool: String,
 }
 
 impl Open {
     fn now() -> Self {
-        Self { id: id(16), at: now() }
+        Self { id: id(16), at: now(), tool: String::new() }
     }
+}
+
+/// What went wrong: a word of few, and a sentence.
+struct Wrong<'a> {
+    code: &'a str,
+    text: &'a str,
 }
 
 /// The span that is to be named to whoever works for it: the call's, or else
@@ -83,6 +85,43 @@ pub fn passed_on(state: &State, call: Option<&CallId>) -> Option<TraceParent> {
         None => course.speaking.as_ref(),
     };
     TraceParent::new(&course.trace, &open?.id)
+}
+
+/// The trace of the turn so far. None if nobody traces the run, or its last
+/// turn has ended with an answer.
+pub fn course(state: &State) -> Option<&Value> {
+    state.get(KEY)
+}
+
+/// The spans of a turn that ended without an answer: those that were open, and
+/// the turn itself. What nobody ends would hang below a span that is not there.
+pub fn cut_short(course: &Value, scene: &Scene, end: &RunFinished) -> Vec<Span> {
+    let mut course = Course::read(course);
+    if course.trace.is_empty() {
+        return Vec::new();
+    }
+    let wrong = match end.status {
+        RunEnd::Failed => Some(Wrong {
+            code: end.error.map_or("_OTHER", |code| code.as_str()),
+            text: end.message.as_deref().unwrap_or("The run failed"),
+        }),
+        RunEnd::Completed | RunEnd::Canceled => None,
+    };
+    let status = || (names::STATUS, Some(json!(end.status.status().as_str())));
+    let mut spans = Vec::new();
+    if let Some(begun) = course.speaking.take() {
+        spans.push(course.chat(scene, begun, vec![status()], wrong.as_ref()));
+    }
+    for (call, begun) in std::mem::take(&mut course.calls) {
+        spans.push(course.call(&call, begun, vec![status()], wrong.as_ref()));
+    }
+    let mut more = course.used(&end.usage, end.cost);
+    more.push(status());
+    if !course.asked.is_empty() {
+        more.push((names::INPUT, Some(names::message("user", &course.asked, None))));
+    }
+    spans.push(course.turn(scene, more, wrong.as_ref()));
+    spans
 }
 
 impl Traces {
@@ -108,8 +147,9 @@ impl Course {
         stage.state.insert(KEY.to_owned(), json!(self));
     }
 
-    fn span(&self, name: String, begun: Open, attributes: Vec<(&str, Option<Value>)>) -> Span {
-        let given = attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    fn span(&self, name: String, begun: Open, attributes: Attributes, wrong: Option<&Wrong<'_>>) -> Span {
+        let failed = wrong.map(|wrong| (names::ERROR, Some(json!(wrong.code))));
+        let given = attributes.into_iter().chain(failed);
         Span {
             trace: self.trace.clone(),
             id: begun.id,
@@ -117,21 +157,72 @@ impl Course {
             name,
             start: begun.at,
             end: now(),
-            attributes: given.collect(),
-            error: None,
+            attributes: given.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
+            error: wrong.map(|wrong| wrong.text.to_owned()),
+            kind: SpanKind::Internal,
         }
+    }
+
+    /// A call of the model.
+    fn chat(&self, scene: &Scene, begun: Open, more: Attributes, wrong: Option<&Wrong<'_>>) -> Span {
+        let spoken = scene.spoken.as_ref();
+        let mut attributes = vec![
+            (names::OPERATION, Some(json!("chat"))),
+            (names::PROVIDER, Some(json!(names::provider(&scene.provider)))),
+            (names::MODEL, Some(json!(scene.model))),
+            (names::CONVERSATION, scene.thread.as_ref().map(|thread| json!(thread))),
+            (names::ANSWERED, spoken.map(|spoken| json!(spoken.model))),
+            (names::FINISH, spoken.map(|spoken| json!([names::finish(spoken.finish)]))),
+            (names::STEP, Some(json!(scene.step))),
+        ];
+        attributes.extend(spoken.map(|spoken| self.used(&spoken.usage, None)).unwrap_or_default());
+        attributes.extend(more);
+        let span = self.span(format!("chat {}", scene.model), begun, attributes, wrong);
+        Span { kind: SpanKind::Client, ..span }
+    }
+
+    /// A call of a tool.
+    fn call(&self, call: &str, begun: Open, more: Attributes, wrong: Option<&Wrong<'_>>) -> Span {
+        let tool = begun.tool.clone();
+        let mut attributes = vec![
+            (names::OPERATION, Some(json!("execute_tool"))),
+            (names::TOOL, Some(json!(tool))),
+            (names::TOOL_TYPE, Some(json!("function"))),
+            (names::CALL, Some(json!(call))),
+        ];
+        attributes.extend(more);
+        self.span(format!("execute_tool {tool}"), begun, attributes, wrong)
+    }
+
+    /// The turn itself.
+    fn turn(&self, scene: &Scene, more: Attributes, wrong: Option<&Wrong<'_>>) -> Span {
+        let mut attributes = vec![
+            (names::OPERATION, Some(json!("invoke_agent"))),
+            (names::PROVIDER, Some(json!(names::provider(&scene.provider)))),
+            (names::AGENT, Some(json!(scene.agent))),
+            (names::MODEL, Some(json!(scene.model))),
+            (names::CONVERSATION, scene.thread.as_ref().map(|thread| json!(thread))),
+            (names::RUN, Some(json!(scene.run))),
+        ];
+        attributes.extend(more);
+        let begun = Open { id: self.root.clone(), at: self.started, tool: String::new() };
+        let span = self.span(format!("invoke_agent {}", scene.agent), begun, attributes, wrong);
+        Span { parent: self.above.clone(), ..span }
+    }
+
+    fn used(&self, usage: &Usage, cost: Option<u64>) -> Attributes {
+        vec![
+            (names::INPUT_TOKENS, Some(json!(usage.input_tokens))),
+            (names::OUTPUT_TOKENS, Some(json!(usage.output_tokens))),
+            (names::COST, cost.map(|millionths| json!(millionths as f64 / 1e6))),
+        ]
     }
 
     /// The model has said all of its step.
     fn fall_silent(&mut self, stage: &mut Stage<'_>) {
-        let Some(begun) = self.speaking.take() else { return };
-        let (provider, step) = (stage.scene.provider.clone(), stage.scene.step);
-        let attributes = vec![
-            (names::OPERATION, Some(json!("chat"))),
-            (names::PROVIDER, Some(json!(provider))),
-            (names::STEP, Some(json!(step))),
-        ];
-        stage.record(self.span(format!("chat {provider}"), begun, attributes));
+        if let Some(begun) = self.speaking.take() {
+            stage.record(self.chat(stage.scene, begun, Vec::new(), None));
+        }
     }
 }
 
@@ -162,7 +253,6 @@ impl Hook for Traces {
             HookName::OnBeforeToolCall,
             HookName::OnAfterToolCall,
             HookName::OnAgentResponse,
-            HookName::OnError,
         ]);
         Nature { points, ..Nature::default() }
     }
@@ -182,6 +272,8 @@ impl Hook for Traces {
                 ..Course::default()
             };
         }
+        // A step whose calls nobody could read ends here.
+        course.fall_silent(stage);
         course.speaking = Some(Open::now());
         course.keep(stage);
         done()
@@ -190,7 +282,7 @@ impl Hook for Traces {
     fn on_before_tool_call<'a>(&'a self, stage: &'a mut Stage<'_>, call: &'a mut Called) -> Step<'a, Goes> {
         let mut course = Course::of(stage);
         course.fall_silent(stage);
-        course.calls.insert(call.id.to_string(), Open::now());
+        course.calls.insert(call.id.to_string(), Open { tool: call.name.clone(), ..Open::now() });
         course.keep(stage);
         Box::pin(std::future::ready(Ok(Goes::On)))
     }
@@ -200,17 +292,14 @@ impl Hook for Traces {
         if course.trace.is_empty() {
             return done();
         }
-        let begun = course.calls.remove(ran.id.as_str()).unwrap_or_else(Open::now);
-        let attributes = vec![
-            (names::OPERATION, Some(json!("execute_tool"))),
-            (names::TOOL, Some(json!(ran.name))),
-            (names::CALL, Some(json!(ran.id))),
+        let mut begun = course.calls.remove(ran.id.as_str()).unwrap_or_else(Open::now);
+        begun.tool.clone_from(&ran.name);
+        let more = vec![
             (names::ARGUMENTS, self.shown(&ran.args.to_string())),
             (names::RESULT, self.shown(&ran.result.to_string())),
         ];
-        let name = format!("execute_tool {}", ran.name);
-        let span = course.span(name, begun, attributes);
-        stage.record(Span { error: ran.error.clone(), ..span });
+        let wrong = ran.error.as_deref().map(|text| Wrong { code: "tool_error", text });
+        stage.record(course.call(ran.id.as_str(), begun, more, wrong.as_ref()));
         course.keep(stage);
         done()
     }
@@ -221,31 +310,20 @@ impl Hook for Traces {
             return done();
         }
         course.fall_silent(stage);
-        let attributes = vec![
-            (names::OPERATION, Some(json!("invoke_agent"))),
-            (names::PROVIDER, Some(json!(stage.scene.provider))),
-            (names::CONVERSATION, stage.scene.thread.as_ref().map(|thread| json!(thread))),
-            (names::RUN, Some(json!(stage.scene.run))),
-            (names::INPUT_TOKENS, Some(json!(answer.usage.input_tokens))),
-            (names::OUTPUT_TOKENS, Some(json!(answer.usage.output_tokens))),
-            (names::COST, answer.cost.map(|millionths| json!(millionths as f64 / 1e6))),
-            (names::INPUT, Some(json!(course.asked)).filter(|_| self.0.content)),
-            (names::OUTPUT, self.shown(&answer.text)),
-        ];
-        let begun = Open { id: course.root.clone(), at: course.started };
-        let span = course.span("invoke_agent".to_owned(), begun, attributes);
-        stage.record(Span { parent: course.above, ..span });
+        // Results that are too large for hooks have ended too.
+        for (call, begun) in std::mem::take(&mut course.calls) {
+            stage.record(course.call(&call, begun, Vec::new(), None));
+        }
+        let mut more = course.used(&answer.usage, answer.cost);
+        if self.0.content {
+            let finish = stage.scene.spoken.as_ref().map(|spoken| names::finish(spoken.finish));
+            let text: String = answer.text.chars().take(SHOWN).collect();
+            more.push((names::INPUT, Some(names::message("user", &course.asked, None))));
+            more.push((names::OUTPUT, Some(names::message("assistant", &text, finish))));
+        }
+        stage.record(course.turn(stage.scene, more, None));
         // The next turn of the run is a trace of its own.
         stage.state.remove(KEY);
-        done()
-    }
-
-    fn on_error<'a>(&'a self, stage: &'a mut Stage<'_>, error: &'a str) -> Step<'a> {
-        let course = Course::of(stage);
-        if !course.trace.is_empty() {
-            let span = course.span("error".to_owned(), Open::now(), Vec::new());
-            stage.record(Span { error: Some(error.to_owned()), ..span });
-        }
         done()
     }
 }

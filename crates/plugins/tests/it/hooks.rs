@@ -89,9 +89,12 @@ impl Hook for Marker {
 fn scene() -> Scene {
     Scene {
         run: RunId::mint(),
+        agent: "assistant".to_owned(),
         client: None,
         thread: None,
         provider: "demo".to_owned(),
+        model: "demo-1".to_owned(),
+        spoken: None,
         message: "msg_1".to_owned(),
         step: 1,
         trace: None,

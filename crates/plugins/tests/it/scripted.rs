@@ -26,9 +26,12 @@ fn scene() -> Scene {
     let message = "msg_1".to_owned();
     Scene {
         run: RunId::mint(),
+        agent: "assistant".to_owned(),
         client: None,
         thread: None,
         provider: "demo".to_owned(),
+        model: "demo-1".to_owned(),
+        spoken: None,
         message,
         step: 3,
         trace: None,

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolyard_plugins::hooks::{Answer, Chain, Cited, Ended, Hook, Left, Prompt, Scene, State};
+use toolyard_plugins::hooks::{
+    Answer, Chain, Cited, Ended, Hook, Left, Prompt, Scene, SpanKind, Spoken, State,
+};
 use toolyard_plugins::shipped::{self, PiiFilter, SHIPPED};
+use toolyard_protocol::run::{FinishReason, Usage};
 use toolyard_protocol::{CallId, EntityId, OutcomeKind, RunId};
 
 fn made(id: &str, options: Value) -> Arc<dyn Hook> {
@@ -14,9 +17,12 @@ fn made(id: &str, options: Value) -> Arc<dyn Hook> {
 fn chain(hook: Arc<dyn Hook>, provider: &str) -> Chain {
     let scene = Scene {
         run: RunId::mint(),
+        agent: "assistant".to_owned(),
         client: Some(EntityId::mint()),
         thread: None,
         provider: provider.to_owned(),
+        model: "demo-1".to_owned(),
+        spoken: None,
         message: "msg_1".to_owned(),
         step: 1,
         trace: None,
@@ -209,9 +215,12 @@ fn chain_for(hook: &Arc<dyn Hook>, who: &str) -> Chain {
     let client = EntityId::parse(&format!("ent_{who:0>26}")).ok().or_else(|| EntityId::parse(who).ok());
     let scene = Scene {
         run: RunId::mint(),
+        agent: "assistant".to_owned(),
         client,
         thread: None,
         provider: "demo".to_owned(),
+        model: "demo-1".to_owned(),
+        spoken: None,
         message: "msg_1".to_owned(),
         step: 1,
         trace: None,
@@ -264,22 +273,36 @@ async fn u26_hits_of_a_tool_of_ones_own_are_cited_once_each() {
 
 #[tokio::test]
 async fn u26_a_turn_becomes_spans_and_the_next_one_a_trace_of_its_own() {
-    let mut chain = chain(made("tracing", json!({})), "demo");
+    let mut chain = chain(made("tracing", json!({})), "gemini");
     for _ in 0..2 {
         chain.user_message(&mut Prompt::default()).await.unwrap();
-        chain.error("the model hiccups").await;
+        let usage = Usage { input_tokens: 7, output_tokens: 3, ..Usage::default() };
+        chain.spoke(Spoken { model: "demo-2".to_owned(), finish: FinishReason::Stop, usage });
         let mut answer = Answer { text: "canary".to_owned(), cost: Some(1_500_000), ..Answer::default() };
         chain.agent_response(&mut answer).await.unwrap();
     }
     let left = chain.leave();
     assert_eq!(left.state, State::new(), "nothing is kept behind the end of a turn");
     let names: Vec<&str> = left.spans.iter().map(|span| span.name.as_str()).collect();
-    assert_eq!(names, ["error", "chat demo", "invoke_agent", "error", "chat demo", "invoke_agent"]);
-    let root = &left.spans[2];
-    assert_eq!((root.parent.as_ref(), left.spans[1].parent.as_ref()), (None, Some(&root.id)));
-    assert_eq!(left.spans[0].error.as_deref(), Some("the model hiccups"));
+    let turn = ["chat demo-1", "invoke_agent assistant"];
+    assert_eq!(names, [turn, turn].concat());
+    let (chat, root) = (&left.spans[0], &left.spans[1]);
+    assert_eq!((root.parent.as_ref(), chat.parent.as_ref()), (None, Some(&root.id)));
+    assert_eq!((root.kind, chat.kind), (SpanKind::Internal, SpanKind::Client));
+    for (name, value) in [
+        ("gen_ai.operation.name", json!("chat")),
+        ("gen_ai.provider.name", json!("gcp.gemini")),
+        ("gen_ai.request.model", json!("demo-1")),
+        ("gen_ai.response.model", json!("demo-2")),
+        ("gen_ai.response.finish_reasons", json!(["stop"])),
+        ("gen_ai.usage.input_tokens", json!(7)),
+        ("gen_ai.usage.output_tokens", json!(3)),
+    ] {
+        assert!(chat.attributes.contains(&(name.to_owned(), value)), "{name}: {chat:?}");
+    }
     assert!(root.attributes.contains(&("gen_ai.usage.cost".to_owned(), json!(1.5))), "{root:?}");
-    assert_ne!(root.trace, left.spans[5].trace);
-    assert!(root.start <= left.spans[1].start && left.spans[1].end <= root.end);
+    assert!(root.attributes.contains(&("gen_ai.agent.name".to_owned(), json!("assistant"))), "{root:?}");
+    assert_ne!(root.trace, left.spans[3].trace);
+    assert!(root.start <= chat.start && chat.end <= root.end);
     assert!(!format!("{:?}", left.spans).contains("canary"), "words are left out unless they are wanted");
 }

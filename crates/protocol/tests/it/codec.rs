@@ -123,17 +123,33 @@ fn golden_logs_of_all_releases_decode() {
 }
 
 /// Everything in `small` is in `large`; fields may have been added. A word that
-/// says no and a count of nothing may be left out.
+/// says no may be left out, and in a usage a count of nothing.
 fn holds(large: &Value, small: &Value) -> bool {
+    holds_below("", large, small)
+}
+
+fn holds_below(name: &str, large: &Value, small: &Value) -> bool {
     match (large, small) {
-        (Value::Object(large), Value::Object(small)) => small
-            .iter()
-            .all(|(key, value)| large.get(key).map_or(value == false || value == 0, |l| holds(l, value))),
+        (Value::Object(large), Value::Object(small)) => {
+            small.iter().all(|(key, value)| match large.get(key) {
+                Some(larger) => holds_below(key, larger, value),
+                None => value == false || (name == "usage" && value == 0),
+            })
+        }
         (Value::Array(large), Value::Array(small)) => {
-            large.len() == small.len() && large.iter().zip(small).all(|(l, s)| holds(l, s))
+            large.len() == small.len() && large.iter().zip(small).all(|(l, s)| holds_below(name, l, s))
         }
         (large, small) => large == small,
     }
+}
+
+#[test]
+fn a_zero_is_lost_unless_it_counts_in_a_usage() {
+    let usage = json!({ "usage": { "inputTokens": 0, "outputTokens": 7 } });
+    assert!(holds(&json!({ "usage": { "outputTokens": 7 } }), &usage));
+    assert!(!holds(&json!({ "usage": { "inputTokens": 0 } }), &usage));
+    assert!(!holds(&json!({}), &json!({ "historyTo": 0 })));
+    assert!(!holds(&json!({ "usage": {} }), &json!({ "usage": {}, "depth": 0 })));
 }
 
 #[test]

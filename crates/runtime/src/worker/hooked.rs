@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 use toolyard_engine::{Input, Note, Reply};
-use toolyard_models::{ChatTurn, Request};
+use toolyard_models::{Candidate, ChatTurn, Request};
 use toolyard_plugins::hooks::{
-    Answer, AskedTool, Called, Chain, Cited, Ended, Left, Prompt, Ran, Said, SaidBy, Scene, State, Stopped,
+    Answer, AskedTool, Called, Chain, Cited, Ended, Left, Prompt, Ran, Said, SaidBy, Scene, Spoken, State,
+    Stopped,
 };
 use toolyard_plugins::shipped::passed_on;
 use toolyard_protocol::event::{PluginEmitted, PluginStateSaved, ReplyAmended, ResultAmended};
@@ -32,17 +33,20 @@ impl Worker {
             _ => State::new(),
         };
         // Most agents have no plugins: nobody asks for the vendor then.
-        let vendor = if hooks.is_empty() { String::new() } else { self.vendor() };
-        Chain::new(hooks, self.scene(vendor), state)
+        let (vendor, model) = if hooks.is_empty() { Default::default() } else { self.asked_first() };
+        Chain::new(hooks, self.scene(vendor, model), state)
     }
 
-    pub(super) fn scene(&self, vendor: String) -> Scene {
+    pub(super) fn scene(&self, vendor: String, model: String) -> Scene {
         let created = self.run.created();
         Scene {
             run: self.id.clone(),
+            agent: created.map(|c| c.agent.to_string()).unwrap_or_default(),
             client: self.works_for(),
             thread: created.and_then(|c| c.space.clone()),
             provider: vendor,
+            model,
+            spoken: None,
             message: self.run.message().to_string(),
             step: self.run.step(),
             // A later turn has a request of its own.
@@ -50,11 +54,12 @@ impl Worker {
         }
     }
 
-    /// The kind of provider that the run's model is of.
-    pub(super) fn vendor(&self) -> String {
-        let Ok(agent) = &self.agent else { return String::new() };
+    /// The run's model, with the kind of provider that it is of.
+    pub(super) fn asked_first(&self) -> (String, String) {
+        let Ok(agent) = &self.agent else { return Default::default() };
         let first = self.candidates(agent).ok().and_then(|chain| chain.into_iter().next());
-        first.map(|c| self.rt.registry.providers().vendor(&c.record.provider).to_owned()).unwrap_or_default()
+        let Some(Candidate { record, .. }) = first else { return Default::default() };
+        (self.rt.registry.providers().vendor(&record.provider).to_owned(), record.model.clone())
     }
 
     /// A critical plugin stopped the run.
@@ -76,6 +81,10 @@ impl Worker {
         let mut routed = Vec::with_capacity(calls.len());
         let ends = calls.is_empty() && chain.has(HookName::OnAgentResponse);
         let answer = ends.then(|| self.answer(&reply));
+        // Who answered has its provider before its name.
+        let model = reply.model.as_deref().and_then(|model| model.split_once('/')).map(|(_, name)| name);
+        let model = model.unwrap_or_default().to_owned();
+        chain.spoke(Spoken { model, finish: reply.finish, usage: reply.usage });
         let done = async {
             if chain.has(HookName::OnTextEnd) {
                 for part in &mut parts {
@@ -118,6 +127,7 @@ impl Worker {
             }
         }
         reply.notes.extend(self.notes(chain.leave()));
+        self.course = None;
         Ok(Some((reply, routed, skipped)))
     }
 

@@ -73,6 +73,8 @@ pub(crate) struct Worker {
     withdrawn: plugins::Withdrawn,
     /// The hooks of the step, once they are here.
     hooks: Option<plugins::Hooks>,
+    /// The trace of a step that the model works on: the log has it with the reply.
+    course: Option<serde_json::Value>,
     /// A critical plugin stopped the run where it cannot end yet.
     doomed: Option<Stopped>,
     /// The ones that the log names, once they are here.
@@ -127,6 +129,7 @@ impl Worker {
             missing: BTreeSet::new(),
             withdrawn: plugins::Withdrawn::default(),
             hooks: None,
+            course: None,
             doomed: None,
             tools: None,
             speaking: None,
@@ -163,6 +166,7 @@ impl Worker {
         loop {
             if self.run.is_finished() || self.run.is_parked() {
                 if self.park().await? {
+                    self.close_trace();
                     self.close_hooks().await;
                     self.keep_parked();
                     return Ok(());

@@ -4,17 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolyard_engine::{Input, Note};
 use toolyard_plugins::hooks::{Hook, HookError, Stopped};
 use toolyard_plugins::scripted::Scripted;
-use toolyard_plugins::shipped::{SHIPPED, TRACES, Traces};
+use toolyard_plugins::shipped::{SHIPPED, TRACES, Traces, course, cut_short};
 use toolyard_protocol::agent::PluginUse;
 use toolyard_protocol::event::PluginEmitted;
 use toolyard_protocol::tool::ToolSpec;
 use toolyard_tools::{PluginOffer, offer_plugins};
 
-use super::{Stop, Worker};
+use super::{Stop, TOGETHER, Worker};
 use crate::agents::LoadedAgent;
 
 /// What the run cannot have of its plugins.
@@ -92,7 +92,7 @@ impl Worker {
     /// step's, unless one of them stops the run.
     async fn offered_plugins(&mut self, agent: &LoadedAgent) -> Result<Result<PluginOffer, Stopped>, Stop> {
         let uses = agent.config.plugins.clone().unwrap_or_default();
-        let vendor = if agent.crew.is_empty() { String::new() } else { self.vendor() };
+        let vendor = if agent.crew.is_empty() { String::new() } else { self.asked_first().0 };
         let compiled = match agent.crew.ready(&vendor).await {
             Ok(hooks) => hooks,
             Err(stopped) => return Ok(Err(stopped)),
@@ -147,10 +147,21 @@ impl Worker {
         Hooks { all: all.into(), scripted }
     }
 
+    /// Ends the trace of a turn that came to no answer.
+    pub(super) fn close_trace(&mut self) {
+        let Some(end) = self.run.finished() else { return };
+        let known = self.run.plugin_state(TOGETHER).and_then(Value::as_object).and_then(course);
+        let Some(course) = self.course.as_ref().or(known) else { return };
+        let (vendor, model) = self.asked_first();
+        self.rt.trace(cut_short(course, &self.scene(vendor, model), end));
+        self.course = None;
+    }
+
     /// The step is over for the code of bundles.
     pub(super) async fn close_hooks(&mut self) {
         let Some(hooks) = self.hooks.take().filter(|hooks| !hooks.scripted.is_empty()) else { return };
-        let scene = self.scene(self.vendor());
+        let (vendor, model) = self.asked_first();
+        let scene = self.scene(vendor, model);
         for hook in hooks.scripted {
             hook.close(&scene).await;
         }

@@ -11,6 +11,7 @@ use toolyard_models::{
     Candidate, Chunk, ModelError, ModelRecord, ModelStream, OfferedTool, OutputSchema, Request, Wanted,
 };
 use toolyard_plugins::hooks::{Chain, Stopped};
+use toolyard_plugins::shipped::course;
 use toolyard_protocol::ErrorCode;
 use toolyard_protocol::agent::{OutputSection, Period, Rewriting, ToolChoice};
 use toolyard_protocol::manifest::HookName;
@@ -338,7 +339,9 @@ impl Worker {
             show_reasoning: created.is_some_and(|c| c.show_reasoning),
         };
         let mut chain = self.chain();
-        if let Err(stopped) = hooked::asked(&mut chain, &mut request).await {
+        let asked = hooked::asked(&mut chain, &mut request).await;
+        self.course = course(chain.state()).cloned();
+        if let Err(stopped) = asked {
             return self.stopped(stopped).await;
         }
         let held = chain.must_hold() || (agent.config.loop_.rewriting == Rewriting::Hold && chain.rewrites());

@@ -15,7 +15,8 @@ mod start_code;
 
 use std::time::Duration;
 
-use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use moka::sync::Cache;
 use toolyard_protocol::{EntityId, ErrorCode, Hash, KeyId, KeyKind, Principal, TenantId};
 use toolyard_store::entities::{self, Entity, EntityKind};
@@ -37,6 +38,10 @@ use crate::http::Refusal;
 /// How long a looked-up key or user is believed.
 const BELIEVED: Duration = Duration::from_millis(900);
 const REMEMBERED: u64 = 10_000;
+
+/// Where a caller shows a key or a token.
+const SHOWN: [HeaderName; 3] =
+    [AUTHORIZATION, HeaderName::from_static("x-public-key"), HeaderName::from_static("x-secret-key")];
 
 /// Which keys a route takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,16 +78,31 @@ impl Auth {
         principal.kind == KeyKind::Secret && operator::is_operator(&principal.key)
     }
 
+    /// The headers by which `principal` knows a caller, for whoever asks again
+    /// later. They are copies: those of a request keep the whole buffer that it
+    /// was read into.
+    pub(crate) fn shown(headers: &HeaderMap) -> HeaderMap {
+        let mut kept = HeaderMap::with_capacity(SHOWN.len());
+        for name in SHOWN {
+            let copy = headers.get(&name).and_then(|value| HeaderValue::from_bytes(value.as_bytes()).ok());
+            if let Some(mut value) = copy {
+                value.set_sensitive(true);
+                kept.insert(name, value);
+            }
+        }
+        kept
+    }
+
     pub(crate) async fn principal(
         &self,
         store: &Store,
         headers: &HeaderMap,
         wanted: Wanted,
     ) -> Result<Principal, Refusal> {
-        let text = |name: &str| headers.get(name).map(|v| v.to_str().unwrap_or_default());
-        let bearer = text("authorization").map(bearer_of);
-        let public = text("x-public-key");
-        let secret = match (text("x-secret-key"), public, bearer) {
+        let [bearer, public, secret] =
+            SHOWN.map(|name| headers.get(name).map(|v| v.to_str().unwrap_or_default()));
+        let bearer = bearer.map(bearer_of);
+        let secret = match (secret, public, bearer) {
             (Some(secret), _, _) => Some(secret),
             // A bearer beside a public key is a user's token, never a secret key.
             (None, None, Some(Some(token))) if !jwt::looks_like_one(token) => Some(token),

@@ -49,6 +49,6 @@ impl JsonSchema for Hidden {
         "Hidden".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string"})
+        schemars::json_schema!({"type": "string", "writeOnly": true})
     }
 }

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
@@ -88,6 +90,12 @@ fn tune(socket: &TcpStream, patience: Duration) {
     let _ = socket.set_tcp_keepalive(&alive);
 }
 
+/// The bytes of a request's head, but for the few that stand between its words.
+fn length(request: &Request) -> usize {
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    request.headers().iter().fold(target, |sum, (name, value)| sum + name.as_str().len() + value.len() + 4)
+}
+
 async fn serve(
     socket: TcpStream,
     peer: SocketAddr,
@@ -100,7 +108,14 @@ async fn serve(
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let mut request: Request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(tag.clone());
-        router.clone().oneshot(request)
+        // What fits into one read may be longer than what is read ahead.
+        let answer = (length(&request) <= BUFFER).then(|| router.clone().oneshot(request));
+        async move {
+            match answer {
+                Some(answer) => answer.await,
+                None => Ok(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response()),
+            }
+        }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(BUFFER);

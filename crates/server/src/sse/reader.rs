@@ -26,6 +26,7 @@ use super::outlet::Outlet;
 use super::source::{Item, Source};
 use super::steps::Steps;
 use crate::app::App;
+use crate::auth::Auth;
 use crate::http::listen::Cut;
 use crate::http::meter;
 use crate::routes::call::{Call, Sight};
@@ -62,7 +63,8 @@ pub(super) struct Reader {
     app: Arc<App>,
     principal: Principal,
     viewer: Viewer,
-    headers: HeaderMap,
+    /// What the caller showed, to ask again whether it holds.
+    shown: HeaderMap,
     cut: Option<Cut>,
     source: Source,
     cursor: i64,
@@ -115,7 +117,7 @@ impl Reader {
             app: call.app,
             principal: call.principal,
             viewer,
-            headers: call.headers,
+            shown: Auth::shown(&call.headers),
             cut: call.cut,
             source,
             cursor,
@@ -162,16 +164,16 @@ impl Reader {
         }
         let mut lagged: Option<Instant> = None;
         let mut joined = self.source.join(&self.app.store);
-        self.check_cursor().await?;
+        Box::pin(self.check_cursor()).await?;
         let mut known = self.begin(&mut joined).await?;
         loop {
             if !std::mem::take(&mut known) {
-                self.page().await?;
+                Box::pin(self.page()).await?;
             }
             if self.finished {
                 return Ok(());
             }
-            self.send_so_far(&mut joined).await?;
+            Box::pin(self.send_so_far(&mut joined)).await?;
             match self.follow(&mut joined).await? {
                 Followed::Page => {}
                 Followed::Ended => return Ok(()),
@@ -197,7 +199,7 @@ impl Reader {
         }
         let next = |commit: &Arc<Commit>| commit.after == self.cursor;
         let follows = joined.committed.borrow().commit.as_ref().is_some_and(next);
-        if follows { self.commit(&mut joined.committed).await } else { Ok(false) }
+        if follows { Box::pin(self.commit(&mut joined.committed)).await } else { Ok(false) }
     }
 
     /// A position ahead of the log is of another life, and one before an event
@@ -276,6 +278,10 @@ impl Reader {
         self.upkeep().await?;
         for event in commit.events.iter() {
             self.cursor += 1;
+            // What is written does not wait for the database.
+            if self.blob_of(event).is_some() {
+                self.send().await?;
+            }
             let whole = self.whole(event).await?;
             self.tell_event(&run, self.cursor, commit.at, whole.as_ref().unwrap_or(event))?;
             if self.finished {
@@ -339,7 +345,8 @@ impl Reader {
     }
 
     /// Waits for news. Pieces are sent by themselves; anything else goes back to
-    /// the log.
+    /// the log. Here a reader spends its life, so what it does now and then lies
+    /// elsewhere: each of thousands that wait is as large as all that it might do.
     async fn follow(&mut self, joined: &mut Joined) -> Result<Followed, End> {
         let poll = if self.app.store.is_sqlite() { POLL_SQLITE } else { POLL };
         let mut ticks = interval_at(Instant::now() + poll, poll);
@@ -361,7 +368,7 @@ impl Reader {
                         if pieces >= PIECES {
                             pieces = 0;
                             self.upkeep().await?;
-                            if !self.commit(&mut joined.committed).await? {
+                            if !Box::pin(self.commit(&mut joined.committed)).await? {
                                 return Ok(Followed::Page);
                             }
                         }
@@ -373,7 +380,7 @@ impl Reader {
                     if changed.is_err() {
                         return Ok(Followed::Gap);
                     }
-                    if !self.commit(&mut joined.committed).await? {
+                    if !Box::pin(self.commit(&mut joined.committed)).await? {
                         return Ok(Followed::Page);
                     }
                 }

@@ -5,7 +5,7 @@
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, PUBLIC, ask, token, token_of};
+use crate::gateway::{Folder, Gateway, PUBLIC, ask, token, token_of};
 use crate::yard::Yard;
 
 struct Route {
@@ -28,6 +28,14 @@ async fn table(gateway: &Gateway) -> Vec<Route> {
     }
     assert!(routes.len() > 40, "{}", routes.len());
     routes
+}
+
+/// A world with an MCP server of the operator's.
+async fn world() -> Yard {
+    let folder = Folder::new();
+    let server = "[mcp_servers.files]\nurl = \"http://127.0.0.1:1/mcp\"\nstartup_timeout_sec = 1\n";
+    std::fs::write(folder.path().join("toolyard.toml"), server).unwrap();
+    Yard::on(Gateway::start_with(folder, &[]).await).await
 }
 
 /// Real ids of the tenant `default`, one for each name that a path uses.
@@ -61,6 +69,11 @@ async fn ids(yard: &Yard) -> Vec<(&'static str, String)> {
         "description": "x", "parameters": {"type": "object", "properties": {}}, "executorCode": "return 1"}]});
     gateway.post("/api/plugins", plugin.clone()).await;
     gateway.post("/api/plugins/install", plugin).await;
+    // A conversation by a name of ann's own, which waits for her.
+    let said = json!({"threadId": "anns-thread", "runId": "r", "messages":
+        [{"id": "u", "role": "user", "content": "call getUserApproval {\"q\":\"y\"}"}]});
+    let told = gateway.user("ann", Method::POST, "/ag-ui/assistant").json(&said).send().await.unwrap();
+    assert!(told.status().is_success() && told.text().await.unwrap().contains("getUserApproval"));
     vec![
         ("{plugin}", "ours".to_owned()),
         ("{version}", "1.0.0".to_owned()),
@@ -79,16 +92,15 @@ async fn ids(yard: &Yard) -> Vec<(&'static str, String)> {
         ("{run}", run),
         ("{wait}", text(&wait["id"])),
         ("{call}", text(&wait["toolCallId"])),
-        ("{tenant}", "nobody".to_owned()),
+        ("{tenant}", "default".to_owned()),
         ("{grant}", text(&grant["grant"]["id"])),
         ("{key}", text(&key["id"])),
         ("{secret}", text(&secret["name"])),
         ("{webhook}", text(&hook["webhook"]["id"])),
         ("{file}", text(&file["file"]["id"])),
-        // The operator has none here: nobody finds it.
         ("{server}", "files".to_owned()),
-        ("{thread}", "t".to_owned()),
-        ("{model}", "nobody".to_owned()),
+        ("{thread}", "anns-thread".to_owned()),
+        ("{model}", "assistant".to_owned()),
     ]
 }
 
@@ -104,8 +116,11 @@ fn with_body(route: &Route, ids: &[(&str, String)], request: RequestBuilder) -> 
     if route.method == Method::GET || route.method == Method::DELETE {
         return request;
     }
-    if route.path == "/api/files" {
-        return request.header("content-type", "text/plain").body("x");
+    match route.path.as_str() {
+        "/api/files" => return request.header("content-type", "text/plain").body("x"),
+        "/api/secrets/{secret}" => return request.json(&json!({"value": "theirs"})),
+        "/api/curators/{curator}" => return request.json(&json!({"plugins": ["theirs"]})),
+        _ => {}
     }
     request.json(&json!({
         "config": crate::yard::agent("other"), "kind": "public", "type": "human", "agentId": id("{agent}"),
@@ -118,7 +133,7 @@ fn with_body(route: &Route, ids: &[(&str, String)], request: RequestBuilder) -> 
 
 #[tokio::test]
 async fn x6_without_a_key_only_open_routes_answer() {
-    let yard = Yard::new().await;
+    let yard = world().await;
     let ids = ids(&yard).await;
     for route in table(&yard.gateway).await {
         let path = filled(&route.path, &ids);
@@ -143,7 +158,7 @@ async fn x6_without_a_key_only_open_routes_answer() {
 
 #[tokio::test]
 async fn x6_a_public_key_never_passes_a_route_for_backends() {
-    let yard = Yard::new().await;
+    let yard = world().await;
     let ids = ids(&yard).await;
     for route in table(&yard.gateway).await.into_iter().filter(|route| route.access == "secret") {
         let path = filled(&route.path, &ids);
@@ -153,20 +168,77 @@ async fn x6_a_public_key_never_passes_a_route_for_backends() {
     }
 }
 
+/// What somebody gets who has no seat where an id leads to. A route with an id
+/// that is not in here fails the test.
+#[derive(Debug, PartialEq)]
+enum Told {
+    /// 403: it is somebody else's.
+    Forbidden,
+    /// It is as if it were not there.
+    Nothing,
+    /// The same as everybody of the tenant: it is nobody's own.
+    Common,
+    /// Something of one's own by the same name.
+    Own,
+}
+
+fn other_entity(route: &Route) -> Told {
+    match (route.method.as_str(), route.path.as_str()) {
+        _ if route.access == "member" => Told::Forbidden,
+        (_, "/api/waits/{wait}/answer" | "/api/waits/{wait}/claim") => Told::Forbidden,
+        (_, "/api/files/{file}" | "/api/goals/{goal}" | "/api/memories/{memory}" | "/api/plans/{plan}") => {
+            Told::Forbidden
+        }
+        (_, "/api/knowledge/{document}" | "/api/inbox/{notice}") => Told::Forbidden,
+        ("DELETE", "/api/grants/{grant}") => Told::Nothing,
+        (_, "/api/chat/{chat}/stop" | "/api/chat/{chat}/stream") => Told::Nothing,
+        (_, "/copilotkit/agent/{agent}/stop/{thread}") => Told::Nothing,
+        ("GET", "/api/curators/{curator}" | "/api/plugins/{plugin}" | "/v1/models/{model}") => Told::Common,
+        // A conversation, a session or a login of one's own.
+        (_, "/ag-ui/{agent}" | "/copilotkit/agent/{agent}/connect" | "/copilotkit/agent/{agent}/run") => {
+            Told::Own
+        }
+        (_, "/mcp/{agent}" | "/api/mcp/servers/{server}/login") => Told::Own,
+        // A2A has words of its own for it (see `a2a`).
+        (_, "/a2a/{path}") => Told::Nothing,
+        (method, path) => panic!("{method} {path} has no entry"),
+    }
+}
+
 #[tokio::test]
 async fn x6_an_entity_without_a_seat_is_refused_within_its_tenant() {
-    let yard = Yard::new().await;
+    let yard = world().await;
     let ids = ids(&yard).await;
-    let owned = ["{wait}", "{file}", "{goal}", "{memory}", "{plan}", "{document}", "{notice}"];
-    let member =
-        |route: &Route| route.access == "member" || owned.iter().any(|name| route.path.contains(name));
-    for route in table(&yard.gateway).await.iter().filter(|route| member(route)) {
+    let mut told = Vec::new();
+    let named = |route: &&Route| route.path.contains('{') && route.access != "secret";
+    for route in table(&yard.gateway).await.iter().filter(named) {
         let path = filled(&route.path, &ids);
         let request = with_body(route, &ids, yard.gateway.user("eve", route.method.clone(), &path));
         let (status, body) = ask(request).await;
-        assert_eq!(status, 403, "{} {}: {body}", route.method, route.path);
-        assert_eq!(body["error"]["code"], "forbidden");
+        let wanted = other_entity(route);
+        let text = body.to_string();
+        let fits = match wanted {
+            Told::Forbidden => status == 403 && body["error"]["code"] == "forbidden",
+            Told::Nothing => {
+                status == 404 || status == 204 || body["stopped"] == false || body.get("error").is_some()
+            }
+            Told::Common => status == 200,
+            Told::Own => status != 403,
+        };
+        assert!(fits, "{} {}: {wanted:?}, but {status} {body}", route.method, route.path);
+        // Nothing that ann said or was asked.
+        for canary in ["getUserApproval {", "canary"] {
+            assert!(!text.contains(canary), "{} {}: {body}", route.method, route.path);
+        }
+        told.push(wanted);
     }
+    for kind in [Told::Forbidden, Told::Nothing, Told::Common, Told::Own] {
+        assert!(told.contains(&kind), "{kind:?} is of no route");
+    }
+    // Nothing was stopped, answered or removed.
+    let waiting = yard.gateway.get("/api/runs?status=waiting_tool").await;
+    assert_eq!(waiting["runs"].as_array().unwrap().len(), 2, "{waiting}");
+    assert_eq!(yard.gateway.get("/api/grants").await["grants"].as_array().unwrap().len(), 1);
     // Lists show nothing of spaces that one is not in.
     let lists = [
         ("/api/smart-spaces", "smartSpaces"),
@@ -185,7 +257,7 @@ async fn x6_an_entity_without_a_seat_is_refused_within_its_tenant() {
 
 #[tokio::test]
 async fn x6_another_tenant_finds_nothing() {
-    let yard = Yard::new().await;
+    let yard = world().await;
     let ids = ids(&yard).await;
     let gateway = &yard.gateway;
     let secret = gateway.post("/api/keys", json!({"tenant": "acme", "kind": "secret"})).await;
@@ -193,11 +265,19 @@ async fn x6_another_tenant_finds_nothing() {
     let (secret, public) = (secret["key"].as_str().unwrap(), public["key"].as_str().unwrap());
     let user = token_of(&json!({"sub": "ann", "exp": crate::gateway::now() + 600, "tenant": "acme"}));
     // A PUT makes something of one's own, whatever others call theirs.
-    // A2A says so in words of its own (see `a2a`).
-    let named = |route: &&Route| {
-        route.path.contains('{') && route.method != Method::PUT && !route.path.starts_with("/a2a/")
+    let owns = ["/api/secrets/{secret}", "/api/curators/{curator}"];
+    let ours = async || {
+        let (secrets, curators) =
+            (gateway.get("/api/secrets").await, gateway.get("/api/curators/ours").await);
+        (secrets, curators)
     };
-    for route in table(gateway).await.iter().filter(named) {
+    let before = ours().await;
+    // A2A says so in words of its own (see `a2a`).
+    let named = |route: &&Route| route.path.contains('{') && !route.path.starts_with("/a2a/");
+    let mut routes = table(gateway).await;
+    // What they make of their own is not there before.
+    routes.sort_by_key(|route| route.method == Method::PUT);
+    for route in routes.iter().filter(named) {
         let path = filled(&route.path, &ids);
         let bare = || with_body(route, &ids, gateway.bare(route.method.clone(), &path));
         let mut callers = vec![bare().header("x-secret-key", secret)];
@@ -209,6 +289,10 @@ async fn x6_another_tenant_finds_nothing() {
         }
         for caller in callers {
             let (status, body) = ask(caller).await;
+            if route.method == Method::PUT && owns.contains(&route.path.as_str()) {
+                assert!(status.is_success(), "{} {}: {status} {body}", route.method, route.path);
+                continue;
+            }
             // To a chat client a conversation that is not there has nothing to say.
             if route.path.starts_with("/api/chat/") {
                 let nothing = status == 204 || body == json!({"stopped": false});
@@ -219,6 +303,7 @@ async fn x6_another_tenant_finds_nothing() {
             assert_eq!(body["error"]["code"], "not_found");
         }
     }
+    assert_eq!(ours().await, before, "what has the same name in another tenant stays as it is");
     // Names of the body are looked for in the caller's tenant too.
     let (status, _) = ask(gateway
         .bare(Method::POST, "/api/runs")

@@ -2,16 +2,18 @@
 //! that repeat what they are given. Each canary is seen at its own far side and
 //! nowhere else: no log, no answer, no event, no metric, no file.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
 use crate::far_side::FarSide;
-use crate::gateway::{Folder, Gateway, JWT_SECRET, SECRET, ask, fine, token, toolyard};
+use crate::gateway::{Folder, Gateway, JWT_SECRET, PUBLIC, SECRET, ask, fine, token, toolyard};
 use crate::yard::{eventually, join, new_space, new_user, read_all};
 
 const PROVIDER: &str = "canary-provider-key-0123456789";
@@ -21,8 +23,37 @@ const SMTP: &str = "canary-smtp-password-0123456789";
 const MASTER: &str = "ca9a21ca9a21ca9a21ca9a21ca9a21ca9a21ca9a21ca9a21ca9a21ca9a21ca9a";
 const STORED: &str = "canary-stored-secret-0123456789";
 const VARIABLE: &str = "canary-variable-0123456789";
+const MCP_ENV: &str = "canary-mcp-env-0123456789";
+const MCP_INHERITED: &str = "canary-mcp-inherited-0123456789";
+const MCP_HEADER: &str = "canary-mcp-header-0123456789";
+const OAUTH: &str = "canary-oauth-client-0123456789";
+const TELEMETRY: &str = "canary-telemetry-0123456789";
+const REMOTE: &str = "canary-remote-agent-0123456789";
+const AWS_SECRET: &str = "canary-aws-secret-0123456789";
+const AWS_SESSION: &str = "canary-aws-session-0123456789";
 const DATABASE: &str = "canary-database-password-0123456789";
 const REDIS: &str = "canary-redis-password-0123456789";
+
+/// Every place of the configuration that holds a secret or names the variable
+/// of one, and what is planted there.
+const SLOTS: [(&str, &str); 15] = [
+    ("database_url", DATABASE),
+    ("env.allow", VARIABLE),
+    ("jwt.secret", JWT_SECRET),
+    ("keys.master", MASTER),
+    // Pages have it. It is hidden from logs all the same.
+    ("keys.public", PUBLIC),
+    ("keys.secret", SECRET),
+    ("mcp_servers.*.bearer_token_env_var", MCP),
+    ("mcp_servers.*.env.*", MCP_ENV),
+    ("mcp_servers.*.env_vars", MCP_INHERITED),
+    ("mcp_servers.*.headers.*", MCP_HEADER),
+    ("mcp_servers.*.oauth.client_secret_env_var", OAUTH),
+    ("providers.*.api_key_env", PROVIDER),
+    ("redis_url", REDIS),
+    ("smtp.password", SMTP),
+    ("telemetry.authorization", TELEMETRY),
+];
 
 /// A mail server that refuses the password and repeats what was said to it.
 struct PostOffice {
@@ -71,7 +102,7 @@ fn forms(canary: &str) -> Vec<String> {
     vec![canary.to_owned(), engine.encode(canary), engine.encode(plain)]
 }
 
-fn settings(far: &FarSide, post: &PostOffice) -> String {
+fn settings(far: &FarSide, post: &PostOffice, folder: &Path) -> String {
     format!(
         r#"
 allow_private_network = ["{address}"]
@@ -85,6 +116,28 @@ api_key_env = "CARELESS_API_KEY"
 url = "http://{address}/mcp"
 bearer_token_env_var = "CARELESS_MCP_TOKEN"
 startup_timeout_sec = 5
+[mcp_servers.headed]
+url = "http://{address}/headed"
+headers = {{ x-api-key = "{MCP_HEADER}" }}
+startup_timeout_sec = 5
+[mcp_servers.logged]
+url = "http://{address}/logged"
+oauth = {{ client_id = "us", client_secret_env_var = "CARELESS_CLIENT_SECRET" }}
+startup_timeout_sec = 5
+[mcp_servers.talkative]
+command = "/bin/sh"
+args = ["-c", "env >told-to-program; env >&2; env; exit 3"]
+cwd = "{folder}"
+env = {{ TOLD = "{MCP_ENV}" }}
+env_vars = ["CARELESS_INHERITED"]
+startup_timeout_sec = 5
+[providers.cloud]
+kind = "bedrock"
+base_url = "http://{address}"
+[telemetry]
+otlp_traces = "http://{address}/v1/traces"
+authorization = "Bearer {TELEMETRY}"
+all_agents = true
 [smtp]
 host = "127.0.0.1"
 port = {port}
@@ -94,6 +147,7 @@ from = "Toolyard <toolyard@example.org>"
 "#,
         address = far.address,
         port = post.port,
+        folder = folder.display(),
     )
 }
 
@@ -104,12 +158,16 @@ async fn agents(gateway: &Gateway, far: &FarSide) {
     let tools = json!([
         {"name": "send", "description": "d", "executionType": "request",
          "execution": {"url": format!("{}/send", far.url()), "headers": {"Authorization": authorization}}},
+        {"name": "remote", "description": "d", "executionType": "remote-agent",
+         "execution": {"card": far.url(), "headers": {"authorization": "Bearer ${secret.REMOTE}"}}},
         {"executionType": "prebuilt", "execution": {"action": "sendNotification", "channels": ["email"]}},
     ]);
     let configs = [
         json!({"agent": {"name": "tooled"}, "model": demo, "tools": tools}),
         json!({"agent": {"name": "modelled"}, "model": {"provider": "careless", "name": "any"}}),
-        json!({"agent": {"name": "served"}, "model": demo, "mcp": {"servers": [{"name": "careless"}]}}),
+        json!({"agent": {"name": "served"}, "model": demo, "mcp": {"servers":
+            [{"name": "careless"}, {"name": "headed"}, {"name": "logged"}, {"name": "talkative"}]}}),
+        json!({"agent": {"name": "clouded"}, "model": {"provider": "cloud", "name": "any"}}),
     ];
     for config in configs {
         gateway.post("/api/agents", json!({"config": config})).await;
@@ -163,7 +221,7 @@ impl Scene {
 async fn x8_a_canary_in_every_slot_is_seen_by_its_own_far_side_alone() {
     let (far, post) = (FarSide::start().await, PostOffice::open().await);
     let folder = Folder::new();
-    std::fs::write(folder.path().join("toolyard.toml"), settings(&far, &post)).unwrap();
+    std::fs::write(folder.path().join("toolyard.toml"), settings(&far, &post, folder.path())).unwrap();
     let env = [
         ("TOOLYARD_LOG_LEVEL", "trace"),
         ("TOOLYARD_LOG_FORMAT", "json"),
@@ -172,13 +230,22 @@ async fn x8_a_canary_in_every_slot_is_seen_by_its_own_far_side_alone() {
         ("CARELESS_API_KEY", PROVIDER),
         ("CARELESS_MCP_TOKEN", MCP),
         ("CANARY_VARIABLE", VARIABLE),
+        ("CARELESS_CLIENT_SECRET", OAUTH),
+        ("CARELESS_INHERITED", MCP_INHERITED),
+        ("AWS_REGION", "eu-north-1"),
+        ("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE"),
+        ("AWS_SECRET_ACCESS_KEY", AWS_SECRET),
+        ("AWS_SESSION_TOKEN", AWS_SESSION),
     ];
     let gateway = Gateway::start_with(folder, &env).await;
     agents(&gateway, &far).await;
     let ann = new_user(&gateway, "ann").await;
     let with_mail = gateway.secret(Method::PATCH, &format!("/api/entities/{ann}"));
     fine(with_mail.json(&json!({"metadata": {"email": "ann@example.org"}}))).await;
-    fine(gateway.secret(Method::PUT, "/api/secrets/STORED").json(&json!({"value": STORED}))).await;
+    for (name, value) in [("STORED", STORED), ("REMOTE", REMOTE)] {
+        fine(gateway.secret(Method::PUT, &format!("/api/secrets/{name}")).json(&json!({"value": value})))
+            .await;
+    }
     let hook = json!({"url": format!("{}/hook", far.url()), "events": ["run.completed"]});
     let hook = gateway.post("/api/webhooks", hook).await["secret"].as_str().unwrap().to_owned();
     let key = gateway.post("/api/keys", json!({"tenant": "acme", "kind": "secret"})).await;
@@ -190,7 +257,9 @@ async fn x8_a_canary_in_every_slot_is_seen_by_its_own_far_side_alone() {
     scene
         .say("tooled", "call sendNotification {\"title\":\"t\",\"message\":\"m\",\"channels\":[\"email\"]}")
         .await;
+    scene.say("tooled", "call remote {\"prompt\":\"hi\"}").await;
     scene.say("served", "hello").await;
+    scene.say("clouded", "hello").await;
     // A vendor that refuses the key and repeats it.
     far.will_answer(&[401; 8]);
     scene.say("modelled", "hello").await;
@@ -199,9 +268,14 @@ async fn x8_a_canary_in_every_slot_is_seen_by_its_own_far_side_alone() {
         |what: &str| far.asked().iter().any(|asked| asked.head.contains(what) || asked.line.contains(what));
     eventually("each far side sees its own", || async {
         let letter = forms(SMTP).iter().any(|form| post.heard.lock().unwrap().contains(form));
-        letter && [STORED, VARIABLE, PROVIDER, MCP, "POST /hook"].into_iter().all(used)
+        let sent =
+            [STORED, VARIABLE, PROVIDER, MCP, MCP_HEADER, TELEMETRY, REMOTE, AWS_SESSION, "POST /hook"];
+        letter && sent.into_iter().all(used)
     })
     .await;
+    let program = scene.gateway.folder.path().join("told-to-program");
+    let told = std::fs::read_to_string(program).unwrap();
+    assert!(told.contains(MCP_ENV) && told.contains(MCP_INHERITED), "{told}");
     let read = scene.read_everything().await;
     assert!(read >= 25, "only {read} routes were read");
 
@@ -216,8 +290,9 @@ async fn x8_a_canary_in_every_slot_is_seen_by_its_own_far_side_alone() {
     assert!(log.contains("\"level\":\"TRACE\""), "nothing was logged");
     seen.push_str(&gateway.out());
     let signature = token("ann").rsplit('.').next().unwrap().to_owned();
-    let slots = [PROVIDER, MCP, SMTP, MASTER, STORED, VARIABLE, SECRET, JWT_SECRET, &key, &hook, &signature];
-    for form in slots.into_iter().flat_map(forms) {
+    let others = [STORED, REMOTE, AWS_SECRET, AWS_SESSION, &key, &hook, &signature];
+    let of_settings = SLOTS.iter().map(|(_, canary)| *canary).filter(|canary| *canary != PUBLIC);
+    for form in of_settings.chain(others).flat_map(forms) {
         assert_eq!(log.lines().find(|line| line.contains(&form)), None, "{form} is in the log");
         assert!(!seen.contains(&form), "{form} was told");
         for file in std::fs::read_dir(gateway.folder.path().join("data")).unwrap().flatten() {
@@ -226,6 +301,41 @@ async fn x8_a_canary_in_every_slot_is_seen_by_its_own_far_side_alone() {
             assert!(!found, "{form} is in {:?}", file.path());
         }
     }
+}
+
+/// A slot is what the schema says is only written, and what is named like a
+/// variable of the environment.
+fn slots(schema: &Value, node: &Value, path: &str, found: &mut BTreeSet<String>) {
+    if node["writeOnly"] == true
+        || ["_env", "_env_var", "env_vars", "env.allow"].iter().any(|end| path.ends_with(end))
+    {
+        found.insert(path.to_owned());
+    }
+    if let Some(name) = node["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/")) {
+        slots(schema, &schema["$defs"][name], path, found);
+    }
+    for choice in ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|kind| node[kind].as_array()).flatten() {
+        slots(schema, choice, path, found);
+    }
+    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    for (name, property) in node["properties"].as_object().into_iter().flatten() {
+        slots(schema, property, &below(name), found);
+    }
+    if node["additionalProperties"].is_object() {
+        slots(schema, &node["additionalProperties"], &below("*"), found);
+    }
+}
+
+/// A new field for a secret has no canary: it fails here until one is planted.
+#[test]
+fn x8_every_slot_for_a_secret_in_the_configuration_has_its_canary() {
+    let folder = Folder::new();
+    let said = toolyard(folder.path()).args(["config", "schema"]).output().unwrap();
+    let schema: Value = serde_json::from_slice(&said.stdout).unwrap();
+    let mut found = BTreeSet::new();
+    slots(&schema, &schema, "", &mut found);
+    let planted: BTreeSet<String> = SLOTS.iter().map(|(slot, _)| (*slot).to_owned()).collect();
+    assert_eq!(found, planted);
 }
 
 /// A database or a Redis that cannot be reached is named without its password.

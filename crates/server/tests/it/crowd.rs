@@ -53,6 +53,10 @@ struct Raw(Socket);
 impl Raw {
     /// `window` is how much the system may keep for a reader that does not read.
     fn open(gateway: &Gateway, path: &str, window: Option<usize>) -> Self {
+        Self::with_key(gateway, path, window, SECRET)
+    }
+
+    fn with_key(gateway: &Gateway, path: &str, window: Option<usize>, key: &str) -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         if let Some(window) = window {
             socket.set_recv_buffer_size(window).unwrap();
@@ -60,7 +64,7 @@ impl Raw {
         let address: std::net::SocketAddr = gateway.address().parse().unwrap();
         socket.connect(&address.into()).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nx-secret-key: {SECRET}\r\n\r\n");
+        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nx-secret-key: {key}\r\n\r\n");
         (&socket).write_all(head.as_bytes()).unwrap();
         Self(socket)
     }
@@ -281,18 +285,58 @@ async fn s2_a_steady_reader_of_a_long_message_is_not_cut() {
     let began = Instant::now();
     let got = tokio::task::spawn_blocking(move || {
         let (mut got, mut piece) = (Vec::new(), vec![0; 16 << 10]);
-        while events(&got).len() < 2 {
+        loop {
             let size = (&raw.0).read(&mut piece).unwrap();
             assert!(size > 0, "cut after {} bytes", got.len());
             got.extend_from_slice(&piece[..size]);
-            std::thread::park_timeout(Duration::from_millis(25));
+            // To read all of it again each time would make it slow in earnest.
+            let last = &got[got.len().saturating_sub(size + 400)..];
+            if last.windows(7).any(|seen| seen == b"the end") && events(&got).len() == 2 {
+                return got;
+            }
+            std::thread::park_timeout(Duration::from_millis(40));
         }
-        got
     });
     let ids: Vec<_> = events(&got.await.unwrap()).into_iter().filter_map(|event| event.id).collect();
     assert_eq!(ids, ["1", "2"]);
     assert!(began.elapsed() > Duration::from_secs(2), "it was not slow: {:?}", began.elapsed());
     assert!(metric(&yard.gateway, "toolyard_sse_readers_cut_total").await < 0.5);
+}
+
+/// A reader in the middle of a long message looks up now and then: whoever may
+/// not read any more gets no more of it, and a stop waits for nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_a_long_message_ends_when_its_key_is_revoked_or_the_gateway_stops() {
+    const LONG: usize = 8 << 20;
+    let yard = Yard::new().await;
+    let path = format!("/api/smart-spaces/{}", yard.space);
+    let said = json!({"content": "x".repeat(LONG), "entityId": yard.ann, "triggerAgents": false});
+    fine(yard.gateway.secret(Method::POST, &format!("{path}/messages")).json(&said)).await;
+    let key = yard.gateway.post("/api/keys", json!({"kind": "secret"})).await;
+    let shown = key["key"].as_str().unwrap();
+    let stream = format!("{path}/stream");
+    let [revoked, stopped] =
+        [shown, SECRET].map(|key| Raw::with_key(&yard.gateway, &stream, Some(8 << 10), key));
+    revoked.wait_for_head();
+    stopped.wait_for_head();
+    let gone = yard.gateway.secret(Method::DELETE, &format!("/api/keys/{}", key["id"].as_str().unwrap()));
+    fine(gone).await;
+    let read = tokio::task::spawn_blocking(move || {
+        let (mut read, mut piece) = (0, vec![0; 16 << 10]);
+        let began = Instant::now();
+        while let Ok(size @ 1..) = (&revoked.0).read(&mut piece) {
+            read += size;
+            assert!(began.elapsed() < 2 * PATIENCE, "{read} bytes were read, and more comes");
+            std::thread::park_timeout(Duration::from_millis(100));
+        }
+        read
+    });
+    let read = read.await.unwrap();
+    assert!(read < LONG, "{read} bytes of {LONG} were told");
+    let gateway = yard.gateway;
+    let (status, took, _folder) = tokio::task::spawn_blocking(|| gateway.terminate()).await.unwrap();
+    assert!(status.success() && took < Duration::from_secs(10), "{status} {took:?}");
+    drop(stopped);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::gateway::{Folder, Gateway, PATIENCE, SECRET, ask, fine, message};
+use crate::yard::{eventually, join, new_space, new_user};
 
 /// Sends raw bytes and answers all that comes back.
 fn raw(gateway: &Gateway, bytes: &[u8]) -> String {
@@ -46,6 +47,119 @@ async fn x5_bodies_are_refused_by_size_before_they_are_read() {
     let started = Instant::now();
     assert!(raw(&gateway, announced.as_bytes()).starts_with("HTTP/1.1 413"));
     assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+/// Each kind of body has a limit of its own, which the refusal names; what the
+/// other limits would refuse passes below it.
+#[tokio::test]
+async fn x5_each_kind_of_body_has_its_own_limit() {
+    let env = [
+        ("TOOLYARD_LIMITS_BODY_BYTES", "1000"),
+        ("TOOLYARD_LIMITS_RESULT_BODY_BYTES", "2000"),
+        ("TOOLYARD_LIMITS_CONVERSATION_BODY_BYTES", "3000"),
+        ("TOOLYARD_LIMITS_FILE_BYTES", "4000"),
+    ];
+    let gateway = Gateway::start_with(Folder::new(), &env).await;
+    gateway.post("/api/agents", json!({"config": small_agent()})).await;
+    let entity = gateway.post("/api/entities/agent", json!({"agentId": "small"})).await;
+    let space = new_space(&gateway).await;
+    join(&gateway, &space, entity["entity"]["id"].as_str().unwrap()).await;
+    let ann = new_user(&gateway, "ann").await;
+    join(&gateway, &space, &ann).await;
+    let said = format!("/api/smart-spaces/{space}/messages");
+    let posted = gateway.post(&said, json!({"content": "call here {}", "entityId": ann})).await;
+    let run = posted["runs"][0]["runId"].as_str().unwrap().to_owned();
+    let waits = format!("/api/waits?runId={run}");
+    eventually("the run waits", async || gateway.get(&waits).await["waits"][0].is_object()).await;
+    let call = gateway.get(&waits).await["waits"][0]["toolCallId"].clone();
+    let results = format!("/api/runs/{run}/tool-results");
+    // So many bytes in all.
+    let filled = |size: usize, mut body: Value, field: &str| {
+        body[field] = json!("");
+        let missing = size - body.to_string().len();
+        body[field] = json!("x".repeat(missing));
+        let body = body.to_string();
+        assert_eq!(body.len(), size);
+        body
+    };
+    let result = |size| filled(size, json!({"callId": call}), "result");
+    let message = |size| filled(size, json!({"entityId": ann, "triggerAgents": false}), "content");
+    let file = |size: usize| "x".repeat(size);
+    let name = |size| filled(size, json!({}), "name");
+    let json_type = "application/json";
+    let cases: [(&str, &str, usize, &dyn Fn(usize) -> String); 4] = [
+        ("/api/smart-spaces", json_type, 1000, &name),
+        (&results, json_type, 2000, &result),
+        (&said, json_type, 3000, &message),
+        ("/api/files", "text/plain", 4000, &file),
+    ];
+    for (path, media, limit, body) in cases {
+        let post = |size| gateway.secret(Method::POST, path).header("content-type", media).body(body(size));
+        let (status, refused) = ask(post(limit + 1)).await;
+        assert_eq!((status.as_u16(), &refused["error"]["code"]), (413, &json!("body_too_large")), "{path}");
+        assert_eq!(refused["error"]["limit"], limit, "{path}");
+        let (status, taken) = ask(post(limit)).await;
+        assert!(status.is_success() || path == "/api/smart-spaces", "{path}: {status} {taken}");
+        assert_ne!(status, 413, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn x5_a_head_over_32_kilobytes_is_refused() {
+    let gateway = Gateway::start().await;
+    let head = |size: usize| {
+        let first = "GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
+        raw(&gateway, format!("{first}x-long: {}\r\n\r\n", "x".repeat(size)).as_bytes())
+    };
+    assert!(head(31 << 10).starts_with("HTTP/1.1 200"));
+    // Whether it comes in one read or in several.
+    for size in [32 << 10, 33 << 10, 60 << 10, 300 << 10] {
+        let refused = head(size);
+        assert!(refused.is_empty() || refused.starts_with("HTTP/1.1 431"), "{size}: {refused}");
+    }
+    fine(gateway.bare(Method::GET, "/health")).await;
+}
+
+/// A body that never ends is answered and hung up on, though nobody said how
+/// long it would be.
+#[tokio::test]
+async fn x5_an_endless_body_is_cut_within_64_kilobytes_of_its_limit() {
+    const LIMIT: usize = 100_000;
+    let limit = LIMIT.to_string();
+    let gateway = Gateway::start_with(Folder::new(), &[("TOOLYARD_LIMITS_BODY_BYTES", &*limit)]).await;
+    let mut socket = TcpStream::connect(gateway.address()).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_write_timeout(Some(PATIENCE)).unwrap();
+    let head = format!(
+        "POST /api/smart-spaces HTTP/1.1\r\nhost: localhost\r\nx-secret-key: {SECRET}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+    );
+    socket.write_all(head.as_bytes()).unwrap();
+    let chunk = format!("1000\r\n{}\r\n", " ".repeat(0x1000));
+    for _ in 0..(LIMIT + (64 << 10)) / 0x1000 {
+        // It may hang up while more is pushed.
+        if socket.write_all(chunk.as_bytes()).is_err() {
+            break;
+        }
+    }
+    let mut answer = [0; 12];
+    if socket.read_exact(&mut answer).is_ok() {
+        assert_eq!(&answer, b"HTTP/1.1 413", "{}", String::from_utf8_lossy(&answer));
+    }
+    // Nobody takes more of it.
+    let began = Instant::now();
+    let mut more = 0;
+    while socket.write_all(chunk.as_bytes()).is_ok() {
+        more += chunk.len();
+        assert!(more < 64 << 20 && began.elapsed() < PATIENCE, "{more} bytes more were taken");
+    }
+    fine(gateway.bare(Method::GET, "/health")).await;
+}
+
+/// An agent with a tool that waits for its client.
+fn small_agent() -> Value {
+    json!({"agent": {"name": "small"}, "model": {"provider": "demo", "name": "demo"}, "tools": [
+        {"name": "here", "description": "Runs at a client", "inputSchema": {"type": "object", "properties": {}}},
+    ]})
 }
 
 #[tokio::test]

@@ -277,6 +277,32 @@ async fn x13_a_denied_or_undecided_mcp_tool_is_not_executed() {
     assert_eq!(far.executed("echo"), 1);
 }
 
+/// X4: a yes is for the tool that was shown. A server that says something else
+/// of it afterwards is asked about again, though its name is the same.
+#[tokio::test]
+async fn x4_an_mcp_tool_whose_words_are_swapped_after_a_yes_asks_again() {
+    let rules = json!({"permissions": {"rules": [{"decision": "ask", "place": "mcp"}]}});
+    let far = Far::new(json!([{"name": "old"}]), rules).await;
+    let call = "call mcp_old_echo {\"message\": \"x\"}";
+    let run = far.say(call).await;
+    far.answer(&far.wait_of(&run).await, json!({"decision": "allow", "remember": "always"})).await;
+    far.finish(&run).await;
+    far.finish(&far.say(call).await).await;
+    assert_eq!(far.executed("echo"), 2, "the yes is remembered");
+    let run = far.say("call mcp_old_swap {}").await;
+    far.answer(&far.wait_of(&run).await, json!({"decision": "allow"})).await;
+    far.finish(&run).await;
+    let swapped =
+        || async { far.gateway.get("/api/tools?agentId=far").await.to_string().contains("Changed!") };
+    eventually("the new words are known", swapped).await;
+    let run = far.say(call).await;
+    let wait = far.wait_of(&run).await;
+    assert_eq!((&wait["kind"], far.executed("echo")), (&json!("approval"), 2), "{wait}");
+    far.answer(&wait, json!({"decision": "deny"})).await;
+    far.finish(&run).await;
+    assert_eq!(far.executed("echo"), 2);
+}
+
 /// Tools are found at run time, each with the service it comes from, its schema
 /// and its risk; a user sees no schema of a private one.
 #[tokio::test]

@@ -249,7 +249,7 @@ async fn u26_all_agents_are_traced_if_the_operator_says_so() {
     let run = stage.say("call echo {\"q\": \"canary\"}").await;
     stage.finish(&run).await;
     let told = || far.asked().iter().map(|asked| asked.json().to_string()).collect::<String>();
-    eventually("the turn is told", async || told().contains("\"invoke_agent\"")).await;
+    eventually("the turn is told", async || told().contains("\"invoke_agent hooked\"")).await;
     let told = told();
     assert!(told.contains("execute_tool echo") && told.contains(&run), "{told}");
     assert!(!told.contains("canary"), "{told}");
@@ -273,11 +273,11 @@ async fn u26_the_spans_of_a_turn_reach_the_collector() {
             asked.iter().map(|asked| asked.json()["resourceSpans"][0]["scopeSpans"][0]["spans"].clone());
         lists.flat_map(|list| list.as_array().cloned().unwrap()).collect()
     };
-    let root = || spans().into_iter().find(|span| span["name"] == "invoke_agent");
+    let root = || spans().into_iter().find(|span| span["name"] == "invoke_agent hooked");
     eventually("the turn is told", async || root().is_some()).await;
     let (root, spans) = (root().unwrap(), spans());
     let names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["chat demo", "execute_tool echo", "chat demo", "invoke_agent"]);
+    assert_eq!(names, ["chat demo", "execute_tool echo", "chat demo", "invoke_agent hooked"]);
     for span in &spans[..3] {
         assert_eq!((&span["traceId"], &span["parentSpanId"]), (&root["traceId"], &root["spanId"]), "{span}");
     }

@@ -256,7 +256,10 @@ async fn chunks(response: Response, request: &str, out: &mpsc::Sender<Told>) -> 
     let mut body = response.into_body().into_data_stream();
     let (mut splitter, mut events, mut sequence) = (SseSplitter::new(usize::MAX), Vec::new(), 0);
     while let Some(Ok(piece)) = body.next().await {
-        if splitter.push(&piece, &mut events).is_err() {
+        let split = splitter.push(&piece, &mut events);
+        // It counts as unread until it is let go, and the socket may take its time.
+        drop(piece);
+        if split.is_err() {
             return Some(false);
         }
         for event in events.drain(..) {

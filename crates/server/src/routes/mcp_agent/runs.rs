@@ -72,8 +72,7 @@ pub(super) async fn watch(
     let response =
         sse::tell(desk.call(visit), reached.viewer.clone(), run, reached.row.space.clone(), telling);
     let mut pieces = response.into_body().into_data_stream();
-    let mut held: Vec<u8> = Vec::new();
-    let mut heard = 0.0;
+    let (mut lines, mut heard) = (Lines::default(), 0.0);
     // A call that may take any time sleeps beyond all calls.
     let deadline = Instant::now() + longest.unwrap_or(FOR_EVER);
     loop {
@@ -86,9 +85,10 @@ pub(super) async fn watch(
             let text = format!("The gateway stopped. The run {} goes on: come back to it", reached.row.id);
             return Err(Fault::new(Fault::INTERNAL, text));
         };
-        held.extend_from_slice(&piece);
-        while let Some(end) = held.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = held.drain(..=end).collect();
+        lines.push(&piece);
+        // It counts as unread until it is let go.
+        drop(piece);
+        while let Some(line) = lines.next() {
             match serde_json::from_slice::<Line>(&line) {
                 Ok(Line::Progress { message }) => {
                     heard += 1.0;
@@ -99,6 +99,30 @@ pub(super) async fn watch(
                 Err(_) => {}
             }
         }
+    }
+}
+
+/// The lines of a body, as its pieces come.
+#[derive(Default)]
+struct Lines {
+    held: Vec<u8>,
+    /// So much of it holds no end of a line: a long one comes in many pieces.
+    searched: usize,
+}
+
+impl Lines {
+    fn push(&mut self, piece: &[u8]) {
+        self.held.extend_from_slice(piece);
+    }
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let found = self.held[self.searched..].iter().position(|byte| *byte == b'\n');
+        let Some(end) = found.map(|end| self.searched + end) else {
+            self.searched = self.held.len();
+            return None;
+        };
+        self.searched = 0;
+        Some(self.held.drain(..=end).collect())
     }
 }
 
@@ -205,5 +229,35 @@ pub(super) async fn cancel(desk: &AgentDesk, reached: &Reached) -> Result<(), Fa
     match desk.app.runtime.cancel(caller, row.id.clone(), None).await {
         Err(e) if e.code != ErrorCode::RunEnded => Err(fault(e)),
         Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_whole_wherever_their_pieces_are_cut() {
+        let text = b"one\n\ntwo and more\nthree\n";
+        for size in 1..=text.len() {
+            let (mut lines, mut whole) = (Lines::default(), Vec::new());
+            for piece in text.chunks(size) {
+                lines.push(piece);
+                whole.extend(std::iter::from_fn(|| lines.next()));
+            }
+            assert_eq!(whole, [&b"one\n"[..], b"\n", b"two and more\n", b"three\n"], "{size}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_in_many_pieces_is_searched_once() {
+        let mut lines = Lines::default();
+        for n in 1..=1000 {
+            lines.push(&[b'x'; 100]);
+            assert_eq!(lines.next(), None);
+            assert_eq!(lines.searched, n * 100);
+        }
+        lines.push(b"\n");
+        assert_eq!(lines.next().map(|line| line.len()), Some(100_001));
     }
 }

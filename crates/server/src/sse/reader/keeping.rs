@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
+use toolyard_protocol::event::BlobRef;
 use toolyard_protocol::{Event, Guarded};
 use toolyard_store::{StoreError, blobs};
 
@@ -12,7 +13,7 @@ use super::{End, RECHECK, REST, Reader};
 use crate::auth::Wanted;
 use crate::routes::viewer;
 use crate::sse::KEEP_ALIVE;
-use crate::sse::outlet::Left;
+use crate::sse::outlet::{Left, Patience};
 use crate::sse::source::{Item, Source};
 
 /// What is as large as this waits in no more than it needs.
@@ -25,8 +26,11 @@ impl Reader {
     /// a stream that always has news must not put it off for ever.
     pub(super) async fn upkeep(&mut self) -> Result<(), End> {
         if self.checked.elapsed() >= RECHECK {
-            self.checked = Instant::now();
-            self.recheck().await?;
+            // Words that wait for what follows do not wait for the database.
+            if self.held.is_some() {
+                self.send().await?;
+            }
+            Box::pin(self.recheck()).await?;
         }
         if self.spoken.elapsed() >= KEEP_ALIVE {
             let comment = self.telling.as_ref().map_or(": keep-alive\n\n", |telling| telling.keep_alive());
@@ -39,7 +43,8 @@ impl Reader {
 
     /// Ends the stream of a revoked key, an expired token or a removed member.
     async fn recheck(&mut self) -> Result<(), End> {
-        let asked = self.app.auth.principal(&self.app.store, &self.headers, Wanted::Either).await;
+        self.checked = Instant::now();
+        let asked = self.app.auth.principal(&self.app.store, &self.shown, Wanted::Either).await;
         let principal = match asked {
             Ok(principal) => principal,
             // Trouble of the database is not the reader's fault.
@@ -85,7 +90,7 @@ impl Reader {
         while !frames.is_empty() {
             let part = frames.split_to(frames.len().min(PART));
             if let Err(part) = self.outlet.try_send(part) {
-                self.wait_for_client(self.outlet.send(part)).await?;
+                Box::pin(self.wait_for_client(Some(part))).await?;
             }
         }
         Ok(())
@@ -93,16 +98,36 @@ impl Reader {
 
     /// Waits until the client has all that was sent. What it cannot take is not
     /// read from the log: it waits there and not in memory.
-    pub(super) async fn drained(&self) -> Result<(), End> {
-        if self.outlet.is_empty() { Ok(()) } else { self.wait_for_client(self.outlet.drained()).await }
+    pub(super) async fn drained(&mut self) -> Result<(), End> {
+        if self.outlet.is_empty() { Ok(()) } else { Box::pin(self.wait_for_client(None)).await }
     }
 
-    async fn wait_for_client(&self, sent: impl Future<Output = Result<(), Left>>) -> Result<(), End> {
-        let patience = Duration::from_secs(self.app.config.limits.reader_seconds);
-        match tokio::time::timeout(patience, sent).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(Left)) => Err(End::Done),
-            Err(_) => Err(End::Slow),
+    /// Waits for room for a part, or until there is nothing left to take. A frame
+    /// may have many parts, so the gateway may stop and a key be revoked meanwhile.
+    async fn wait_for_client(&mut self, part: Option<Bytes>) -> Result<(), End> {
+        let most = Duration::from_secs(self.app.config.limits.reader_seconds);
+        let mut patience = Patience::new(&self.outlet, most);
+        loop {
+            let recheck = self.checked + RECHECK;
+            let sent = async {
+                match &part {
+                    Some(part) => self.outlet.send(part.clone()).await,
+                    None => self.outlet.drained().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.app.shutdown.cancelled() => return Err(End::Done),
+                sent = sent => return sent.map_err(|Left| End::Done),
+                () = sleep_until(patience.end().min(recheck)) => {}
+            }
+            let now = Instant::now();
+            if !patience.holds(self.outlet.room(), now) {
+                return Err(End::Slow);
+            }
+            if now >= recheck {
+                self.recheck().await?;
+            }
         }
     }
 
@@ -131,9 +156,15 @@ impl Reader {
 
     /// Natively a large value is a preview and its hash. Clients of other
     /// dialects know no blobs: they get the value.
+    pub(super) fn blob_of<'e>(&self, event: &'e Event) -> Option<&'e BlobRef> {
+        match (&self.telling, event) {
+            (Some(_), Event::ToolReturned(end)) => end.blob.shown(),
+            _ => None,
+        }
+    }
+
     pub(super) async fn whole(&self, event: &Event) -> Result<Option<Event>, End> {
-        let (Some(_), Event::ToolReturned(end)) = (&self.telling, event) else { return Ok(None) };
-        let Some(blob) = end.blob.shown() else { return Ok(None) };
+        let (Some(blob), Event::ToolReturned(end)) = (self.blob_of(event), event) else { return Ok(None) };
         let (store, tenant, hash) =
             (self.app.store.clone(), self.principal.tenant.clone(), blob.blob.clone());
         let bytes = self.patiently(|| {
@@ -154,11 +185,8 @@ impl Reader {
     pub(super) async fn whole_item(&self, item: Item) -> Result<Item, End> {
         match item {
             Item::Event { pos, run, seq, at, event } => {
-                let event = match self.whole(&event).await? {
-                    Some(whole) => Box::new(whole),
-                    None => event,
-                };
-                Ok(Item::Event { pos, run, seq, at, event })
+                let whole = self.whole(&event).await?;
+                Ok(Item::Event { pos, run, seq, at, event: whole.map_or(event, Box::new) })
             }
             message @ Item::Message(_) => Ok(message),
         }

@@ -89,9 +89,9 @@ impl Reader {
                 // before the next step speaks; those of others may be late.
                 Verdict::First => {
                     self.send().await?;
-                    let told = self.commit(news).await?;
+                    let told = Box::pin(self.commit(news)).await?;
                     if !told || !self.app.store.is_sqlite() {
-                        self.page().await?;
+                        Box::pin(self.page()).await?;
                     }
                     if self.steps.judge(delta) == Verdict::Skip {
                         continue;
