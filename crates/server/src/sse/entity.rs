@@ -182,8 +182,7 @@ pub(crate) async fn spaces_of(call: &Call, entity: &EntityId) -> Result<Option<V
                 if entities::get(tx, &tenant, &entity).await?.is_none() {
                     return Ok(None);
                 }
-                let rows = spaces::list(tx, &tenant, Some(&entity), None, most).await?;
-                Ok(Some(rows.into_iter().map(|space| space.id).collect()))
+                Ok(Some(spaces::of_member(tx, &tenant, &entity, most).await?))
             })
         })
         .await
