@@ -117,7 +117,7 @@ impl Programs {
             Target::Toolyard => {
                 let config = folder.join("toolyard.toml");
                 let text = format!(
-                    "agents_dir = \"none\"\n[keys]\nsecret = \"{SECRET_KEY}\"\n[providers.mock]\nkind = \"openai\"\nbase_url = \"http://{upstream}/v1\"\n"
+                    "[keys]\nsecret = \"{SECRET_KEY}\"\n[providers.mock]\nkind = \"openai\"\nbase_url = \"http://{upstream}/v1\"\n"
                 );
                 fs::write(&config, text).map_err(|e| DriveError::File("toolyard.toml".to_owned(), e))?;
                 command.arg("serve").arg("--config").arg(config).arg("--data").arg(folder);

@@ -141,8 +141,10 @@ pub enum Verdict {
     /// A call in flight asks in the middle and waits for the answer there. Its
     /// node holds it: if that dies, nobody knows what came of it.
     Question { expires: Option<Timestamp>, payload: Value },
-    /// It never runs: unknown tool, bad arguments, denied by rule.
+    /// It never runs: bad arguments, denied by rule.
     Refuse(ToolOutcome),
+    /// It never runs: there is no such tool.
+    Unknown(String),
 }
 
 /// The waits that a requested call may open.

@@ -55,6 +55,8 @@ pub const PAGE: u32 = 50;
 pub const PAGE_MAX: u32 = 200;
 /// Messages of a client's history that one request may bring anew.
 pub const TURN_ITEMS: usize = 500;
+/// Spaces of an entity whose stream follows all of them.
+pub const ENTITY_SPACES: usize = 100;
 /// Events read from the log at once by a stream.
 pub const LOG_PAGE: u32 = 200;
 /// Seconds that a claim of a wait lasts.

@@ -231,6 +231,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             value,
             blob,
             error,
+            code,
             by,
             spent,
         }) => Event::ToolReturned(ToolReturned {
@@ -243,6 +244,7 @@ fn public_view(viewer: &Viewer, event: &Event) -> Option<Event> {
             value: tool(*visibility, value),
             blob: tool(*visibility, blob),
             error: tool(*visibility, error),
+            code: *code,
             by: secret(by),
             spent: tool(*visibility, spent),
         }),

@@ -33,7 +33,10 @@ pub struct PostMessage {
 pub struct CreateRun {
     pub by: Principal,
     pub space: SpaceId,
-    pub agent_entity: EntityId,
+    /// Who answers. Missing, it is who plays `agent` in the space.
+    pub agent_entity: Option<EntityId>,
+    /// The agent that is meant, by id or name.
+    pub agent: Option<String>,
     pub triggered_by: Option<EntityId>,
     pub metadata: Option<Value>,
     /// Instead of the agent's own.

@@ -76,6 +76,29 @@ pub fn check_model(registry: &Registry, agent: &LoadedAgent) -> Result<(), ApiEr
     agent.children.iter().try_for_each(|child| check_model(registry, child))
 }
 
+/// Who answers: the entity that is named, or the one that plays the agent in
+/// the space.
+async fn agent_entity(tx: &mut Tx<'_>, create: &CreateRun) -> Result<EntityId, Refused> {
+    let tenant = &create.by.tenant;
+    let asked = match (&create.agent_entity, &create.agent) {
+        (Some(entity), _) => return Ok(entity.clone()),
+        (None, Some(asked)) => asked,
+        (None, None) => return Err(ApiError::missing("agentEntityId").into()),
+    };
+    let agent = agents::named(tx, tenant, asked).await?.ok_or_else(|| ApiError::not_found("Agent"))?;
+    let seated = spaces::agents_in(tx, tenant, &create.space).await?;
+    let mut playing = seated.into_iter().filter(|(_, plays)| plays.as_ref() == Some(&agent.name));
+    let refused = |code, text: &str| Refused::from(ApiError::new(code, text));
+    match (playing.next(), playing.next()) {
+        (Some((entity, _)), None) => Ok(entity),
+        (None, _) => Err(refused(ErrorCode::Forbidden, "Agent is not a member of this SmartSpace")),
+        (Some(_), Some(_)) => {
+            let text = "agentId: several entities play this agent here. Name one with agentEntityId";
+            Err(refused(ErrorCode::BadRequest, text))
+        }
+    }
+}
+
 /// The model that obeys whoever speaks to it: only the gateway's own routes use it.
 fn is_direct(name: Option<&str>) -> bool {
     name.is_some_and(|name| name.starts_with(direct::PROVIDER))
@@ -117,20 +140,29 @@ impl Runtime {
         if spaces::get(tx, tenant, &create.space).await?.is_none() {
             return Err(ApiError::not_found("SmartSpace").into());
         }
-        let entity = entities::get(tx, tenant, &create.agent_entity).await?;
+        let agent_entity = &agent_entity(tx, create).await?;
+        let entity = entities::get(tx, tenant, agent_entity).await?;
         let entity = entity
             .filter(|e| e.kind == EntityKind::Agent)
             .ok_or_else(|| ApiError::not_found("Agent entity"))?;
         let mut picks = None;
-        for member in [Some(&create.agent_entity), create.triggered_by.as_ref()].into_iter().flatten() {
+        for member in [Some(agent_entity), create.triggered_by.as_ref()].into_iter().flatten() {
             let Some(seat) = spaces::seat(tx, tenant, &create.space, member).await? else {
                 let text = "Entity is not a member of this SmartSpace";
                 return Err(ApiError::new(ErrorCode::Forbidden, text).into());
             };
             picks = seat.picks;
         }
+        if let Some(asked) = &create.agent {
+            let meant = agents::named(tx, tenant, asked).await?;
+            let meant = meant.ok_or_else(|| ApiError::not_found("Agent"))?;
+            if entity.agent.as_ref() != Some(&meant.name) {
+                let text = "agentId: the entity of agentEntityId plays another agent";
+                return Err(ApiError::new(ErrorCode::BadRequest, text).into());
+            }
+        }
         // Runs before their space, as everybody locks.
-        if let Some(live) = runs::lock_live(tx, tenant, &create.space, &create.agent_entity).await? {
+        if let Some(live) = runs::lock_live(tx, tenant, &create.space, agent_entity).await? {
             let text = format!("This agent has a live run in this space: {}", live.id);
             return Err(ApiError::new(ErrorCode::RunBusy, text).into());
         }
@@ -143,7 +175,7 @@ impl Runtime {
         let birth = Birth {
             by: &create.by,
             space: &space,
-            agent_entity: &create.agent_entity,
+            agent_entity,
             agent: &agent,
             triggered_by: create.triggered_by.as_ref(),
             trigger: create.triggered_by.clone().map(|entity| Trigger { entity, message: None }),

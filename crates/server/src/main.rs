@@ -6,6 +6,7 @@
 
 mod app;
 mod auth;
+mod checkup;
 mod cli;
 mod config;
 mod http;

@@ -82,6 +82,19 @@ pub async fn get(tx: &mut Tx<'_>, tenant: &TenantId, id: &AgentId) -> Result<Opt
     tx.one(select!("WHERE tenant = $1 AND id = $2"), args![tenant.as_str(), id.as_str()], row).await
 }
 
+/// The agent of an id or a name.
+pub async fn named(tx: &mut Tx<'_>, tenant: &TenantId, text: &str) -> Result<Option<Agent>, StoreError> {
+    if let Ok(id) = AgentId::parse(text)
+        && let Some(agent) = get(tx, tenant, &id).await?
+    {
+        return Ok(Some(agent));
+    }
+    match AgentName::parse(text) {
+        Ok(name) => by_name(tx, tenant, &name).await,
+        Err(_) => Ok(None),
+    }
+}
+
 pub async fn list(
     tx: &mut Tx<'_>,
     tenant: &TenantId,

@@ -297,6 +297,14 @@ pub async fn counts(tx: &mut Tx<'_>) -> Result<Vec<(String, i64)>, StoreError> {
     .await
 }
 
+/// Runs that have not ended, of all tenants, the oldest first.
+pub async fn live(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<(TenantId, RunId)>, StoreError> {
+    tx.all("SELECT tenant, id FROM runs WHERE live = 1 ORDER BY id LIMIT $1", args![i64::from(limit)], |r| {
+        Ok((r.parsed(0, TenantId::parse)?, r.parsed(1, RunId::parse)?))
+    })
+    .await
+}
+
 /// Runs that were isolated because they cannot be replayed.
 pub async fn poisoned(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<RunRow>, StoreError> {
     tx.all(select!("WHERE error = 'poisoned' ORDER BY id DESC LIMIT $1"), args![i64::from(limit)], row).await

@@ -131,6 +131,21 @@ pub async fn list(
     .await
 }
 
+/// The spaces that an entity is in, newest first.
+pub async fn of_member(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    entity: &EntityId,
+    limit: u32,
+) -> Result<Vec<SpaceId>, StoreError> {
+    tx.all(
+        "SELECT space FROM members WHERE tenant = $1 AND entity = $2 ORDER BY space DESC LIMIT $3",
+        args![tenant.as_str(), entity.as_str(), i64::from(limit)],
+        |r| r.parsed(0, SpaceId::parse),
+    )
+    .await
+}
+
 /// Takes the next `count` positions of a space and answers the first. The row
 /// stays locked to the commit, so positions are dense and in commit order.
 pub async fn take_positions(

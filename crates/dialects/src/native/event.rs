@@ -413,6 +413,7 @@ impl<'a> Spot<'a> {
             value,
             blob,
             error,
+            code,
             by,
             spent,
         } = event;
@@ -427,6 +428,7 @@ impl<'a> Spot<'a> {
             output: value.shown(),
             blob: blob.shown(),
             error: error.shown().map(String::as_str),
+            code: *code,
             outcome: open.then_some(*outcome),
             visibility: open.then_some(*visibility),
             untrusted: open.then_some(*untrusted),

@@ -213,6 +213,8 @@ payload! {
         output: &'a Value,
         blob: &'a BlobRef,
         error: &'a str,
+        /// Why the call never ran: `tool_not_found`.
+        code: ErrorCode,
         outcome: OutcomeKind,
         visibility: Visibility,
         untrusted: bool,

@@ -247,7 +247,7 @@ impl Run {
             CallState::Dispatched => match routed.verdict {
                 Verdict::Ask { .. } => true,
                 Verdict::Question { .. } => call.asking.is_none(),
-                Verdict::Run | Verdict::Park { .. } | Verdict::Refuse(_) => false,
+                Verdict::Run | Verdict::Park { .. } | Verdict::Refuse(_) | Verdict::Unknown(_) => false,
             },
             CallState::Gated { .. }
             | CallState::Refused(_)
@@ -257,7 +257,11 @@ impl Run {
         // A halting run ends its calls; it opens nothing new.
         let round = match routed.verdict {
             Verdict::Question { .. } => question_round(call),
-            Verdict::Run | Verdict::Park { .. } | Verdict::Ask { .. } | Verdict::Refuse(_) => call.round,
+            Verdict::Run
+            | Verdict::Park { .. }
+            | Verdict::Ask { .. }
+            | Verdict::Refuse(_)
+            | Verdict::Unknown(_) => call.round,
         };
         if takes && !self.halting() { vec![route(self.step, round, routed)] } else { Vec::new() }
     }

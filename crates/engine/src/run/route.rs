@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolyard_protocol::event::{Asked, Parked, ToolCallRequested, ToolReturned};
 use toolyard_protocol::principal::Actor;
 use toolyard_protocol::wait::{AnswerRule, WaitKind};
-use toolyard_protocol::{Event, Guarded, Timestamp, WaitId};
+use toolyard_protocol::{ErrorCode, Event, Guarded, Timestamp, ToolOutcome, WaitId};
 
 use crate::input::{AskKind, ParkKind, RoutedCall, Verdict};
 
@@ -19,6 +19,11 @@ pub(super) fn route(step: u32, round: u32, mut c: RoutedCall) -> Event {
         }
         Verdict::Refuse(outcome) => {
             ToolReturned::new(c.call, c.tool, c.visibility, outcome, Actor::Gateway {}).into()
+        }
+        Verdict::Unknown(text) => {
+            let failed = ToolOutcome::Failed(text);
+            let end = ToolReturned::new(c.call, c.tool, c.visibility, failed, Actor::Gateway {});
+            ToolReturned { code: Some(ErrorCode::ToolNotFound), ..end }.into()
         }
         Verdict::Run => requested(step, c, None, None),
         Verdict::Park { kind, expires, payload } => {

@@ -419,7 +419,10 @@ pub enum ExecutionType {
     Prebuilt,
     /// An agent elsewhere, over A2A.
     RemoteAgent,
-    /// Exists only in gateways built to be killed: it writes each execution to a file.
+    /// Exists only in gateways built to be killed: it writes each execution to a
+    /// file. It is no part of what is published.
+    #[schemars(skip)]
+    #[ts(skip)]
     Recorder,
 }
 

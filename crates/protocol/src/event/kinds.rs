@@ -301,6 +301,9 @@ event! {
         pub blob: Guarded<BlobRef>, // T
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub error: Guarded<String>, // T
+        /// Why it never ran, for programs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub code: Option<ErrorCode>, // P
         #[serde(default, skip_serializing_if = "Guarded::is_hidden")]
         pub by: Guarded<Actor>, // S
         /// Of a child run.
@@ -336,6 +339,7 @@ impl ToolReturned {
             value,
             blob: Guarded::Hidden,
             error,
+            code: None,
             by: Guarded::Shown(by),
             spent: Guarded::Hidden,
         }

@@ -43,12 +43,12 @@ impl Worker {
         let routed = calls.into_iter().enumerate().map(|(i, raw)| {
             if i >= most {
                 let text = format!("Too many calls in one reply: the limit is {most}");
-                return refuse(raw.call, safe_name(&raw.name), Value::Null, raw.metadata, text);
+                return refuse(raw.call, safe_name(&raw.name), Value::Null, raw.metadata, failed(text));
             }
             if let Some(plugin) = skipped.get(&raw.call) {
                 let args = parse_arguments(&raw.args_text).unwrap_or_default();
                 let text = format!("Tool call skipped by plugin {plugin}");
-                return refuse(raw.call, safe_name(&raw.name), args, raw.metadata, text);
+                return refuse(raw.call, safe_name(&raw.name), args, raw.metadata, failed(text));
             }
             self.route_one(raw, &grants)
         });
@@ -94,20 +94,21 @@ impl Worker {
         let args = match parse_arguments(&args_text) {
             Ok(args) => args,
             Err(e) => {
-                return refuse(call, safe_name(&name), Value::String(args_text), metadata, e.to_string());
+                let why = failed(e.to_string());
+                return refuse(call, safe_name(&name), Value::String(args_text), metadata, why);
             }
         };
         let spec = self.tools().and_then(|tools| tools.set.find(&name));
         let Some(spec) = spec else {
             let shown: String = name.chars().take(limits::TOOL_NAME).collect();
-            let text = if let Some(why) = self.withdrawn.why(&name) {
-                format!("Tool {shown} is not available: {why}")
+            let why = if let Some(why) = self.withdrawn.why(&name) {
+                failed(format!("Tool {shown} is not available: {why}"))
             } else if name_fits {
-                format!("Tool: {shown} not found")
+                Verdict::Unknown(format!("Tool: {shown} not found"))
             } else {
-                format!("Invalid tool call format: {shown:?} is not a tool name")
+                Verdict::Unknown(format!("Invalid tool call format: {shown:?} is not a tool name"))
             };
-            return refuse(call, safe_name(&name), args, metadata, text);
+            return refuse(call, safe_name(&name), args, metadata, why);
         };
         let verdict = self.verdict(spec, &args, grants, false);
         self.routed(spec, call, args, metadata, verdict)
@@ -148,11 +149,11 @@ impl Worker {
         let grants = self.grants().await?;
         let spec = self.tools().and_then(|tools| tools.set.find(tool.as_str()));
         let Some(spec) = spec else {
-            let text = match self.withdrawn.why(tool.as_str()) {
-                Some(why) => format!("Tool {tool} is not available: {why}"),
-                None => format!("Tool: {tool} not found"),
+            let why = match self.withdrawn.why(tool.as_str()) {
+                Some(why) => failed(format!("Tool {tool} is not available: {why}")),
+                None => Verdict::Unknown(format!("Tool: {tool} not found")),
             };
-            return Ok(refuse(call, tool, args, Value::Null, text));
+            return Ok(refuse(call, tool, args, Value::Null, why));
         };
         // An approval speaks for the tool as it was shown.
         let approved = approved && fingerprint.as_ref() == Some(&spec.fingerprint());
@@ -315,7 +316,11 @@ fn question(spec: &ToolSpec, args: &Value) -> Value {
     shown
 }
 
-fn refuse(call: CallId, tool: ToolName, args: Value, metadata: Value, text: String) -> RoutedCall {
+fn failed(text: String) -> Verdict {
+    Verdict::Refuse(ToolOutcome::Failed(text))
+}
+
+fn refuse(call: CallId, tool: ToolName, args: Value, metadata: Value, why: Verdict) -> RoutedCall {
     RoutedCall {
         call,
         tool,
@@ -328,6 +333,6 @@ fn refuse(call: CallId, tool: ToolName, args: Value, metadata: Value, text: Stri
         untrusted: false,
         fingerprint: None,
         rule: AnswerRule::Backend {},
-        verdict: Verdict::Refuse(ToolOutcome::Failed(text)),
+        verdict: why,
     }
 }

@@ -3,43 +3,52 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolyard_store::{RedisUrl, Store, StoreError, ask_redis, nodes, runs};
+use toolyard_store::{RedisUrl, ask_redis};
 
-use super::reach::running;
+use super::reach::{running, talk};
 use super::{CliError, Common, local, print};
+use crate::checkup::{self, Finding};
 use crate::config::{AuthMode, Config, Mode};
 
-/// One look: its name, whether it is fine, and a sentence.
-struct Finding {
-    what: &'static str,
-    fine: bool,
-    says: String,
-}
-
 pub(super) async fn obey(common: &Common, config: &Config) -> Result<ExitCode, CliError> {
-    let mut findings = vec![settings(config), agents(config)];
-    match running(config) {
-        Some(url) => findings.push(Finding {
-            what: "gateway",
-            fine: true,
-            says: format!("runs at {url}; its /ready and /metrics say more"),
-        }),
+    let mut list = told(&[settings(config), agents(config)]);
+    match common.url.clone().or_else(|| running(config)) {
+        Some(url) => list.extend(ask(&url, config).await),
         None => match local::open_kept(config).await {
             Ok(store) => {
-                findings.extend(database(&store).await?);
+                let found = checkup::database(&store).await;
                 store.close().await;
+                list.extend(told(&found?));
             }
-            Err(error) => {
-                findings.push(Finding { what: "database", fine: false, says: error.to_string() });
-            }
+            Err(error) => list.extend(told(&[Finding::new("database", false, error.to_string())])),
         },
     }
-    findings.extend(redis(config).await);
-    let fine = findings.iter().all(|finding| finding.fine);
-    let list: Vec<Value> =
-        findings.iter().map(|f| json!({"check": f.what, "ok": f.fine, "says": f.says})).collect();
+    list.extend(told(redis(config).await.as_slice()));
+    let fine = list.iter().all(|finding| finding["ok"] == true);
     print::rows(common.json, &json!({"ok": fine, "checks": list}), "checks", &["check", "ok", "says"]);
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn told(findings: &[Finding]) -> Vec<Value> {
+    findings.iter().map(|finding| json!(finding)).collect()
+}
+
+/// A gateway that runs holds its database, and looks at it itself.
+async fn ask(url: &str, config: &Config) -> Vec<Value> {
+    let asked = match talk(url, config) {
+        Ok(gateway) => gateway.get("/api/doctor", &[]).await,
+        Err(error) => Err(error),
+    };
+    match asked {
+        Ok(answer) => {
+            let mut list = told(&[Finding::new("gateway", true, format!("runs at {url}"))]);
+            list.extend(answer["checks"].as_array().cloned().unwrap_or_default());
+            list
+        }
+        Err(error) => {
+            told(&[Finding::new("gateway", false, format!("runs at {url} and could not be asked: {error}"))])
+        }
+    }
 }
 
 fn settings(config: &Config) -> Finding {
@@ -49,15 +58,15 @@ fn settings(config: &Config) -> Finding {
         (Mode::Production, _) => "production mode".to_owned(),
     };
     match crate::serve::rehearse(config) {
-        Ok(()) => Finding { what: "configuration", fine: true, says },
-        Err(why) => Finding { what: "configuration", fine: false, says: why.to_string() },
+        Ok(()) => Finding::new("configuration", true, says),
+        Err(why) => Finding::new("configuration", false, why.to_string()),
     }
 }
 
 fn agents(config: &Config) -> Finding {
     let Ok(entries) = std::fs::read_dir(&config.agents_dir) else {
         let says = format!("there is no folder {}", config.agents_dir.display());
-        return Finding { what: "agents", fine: true, says };
+        return Finding::new("agents", true, says);
     };
     let files = entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json"));
     let (mut good, mut bad) = (0, Vec::new());
@@ -71,51 +80,17 @@ fn agents(config: &Config) -> Finding {
         }
     }
     let says = if bad.is_empty() { format!("{good} files, all fine") } else { bad.join("; ") };
-    Finding { what: "agents", fine: bad.is_empty(), says }
+    Finding::new("agents", bad.is_empty(), says)
 }
 
 /// Redis may be away without harm; who set it wants to know.
 async fn redis(config: &Config) -> Option<Finding> {
     let url = RedisUrl::parse(config.redis_url.expose()).ok()?;
     Some(match ask_redis(&url).await {
-        Ok(version) => Finding { what: "redis", fine: true, says: format!("Redis {version}") },
+        Ok(version) => Finding::new("redis", true, format!("Redis {version}")),
         Err(why) => {
             let says = format!("does not answer ({why}); nodes use PostgreSQL's notifications until it does");
-            Finding { what: "redis", fine: false, says }
+            Finding::new("redis", false, says)
         }
     })
-}
-
-async fn database(store: &Store) -> Result<Vec<Finding>, CliError> {
-    let (live, counts, poisoned) = store
-        .read::<_, StoreError, _>(|tx| {
-            Box::pin(async move {
-                Ok((nodes::live(tx).await?, runs::counts(tx).await?, runs::poisoned(tx, 20).await?))
-            })
-        })
-        .await?;
-    let kind = if store.is_sqlite() { "SQLite" } else { "PostgreSQL" };
-    let counts: Vec<String> = counts.iter().map(|(status, n)| format!("{n} {status}")).collect();
-    let counts = if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
-    let isolated: Vec<&str> = poisoned.iter().map(|row| row.id.as_str()).collect();
-    Ok(vec![
-        Finding {
-            what: "database",
-            fine: true,
-            says: format!(
-                "{kind}, schema version {}, {} nodes known",
-                toolyard_store::known_version(),
-                live.len()
-            ),
-        },
-        Finding { what: "runs", fine: true, says: counts },
-        Finding {
-            what: "isolated runs",
-            fine: isolated.is_empty(),
-            says: match isolated.as_slice() {
-                [] => "none".to_owned(),
-                some => format!("{}: look at them with `toolyard run show`", some.join(", ")),
-            },
-        },
-    ])
 }

@@ -94,7 +94,7 @@ enum Command {
     Chat(Box<chat::Chat>),
     /// Serve an agent of a running gateway as an MCP server over standard input and output.
     Mcp(mcp::Mcp),
-    /// Runs: list, show, cancel.
+    /// Runs: list, show, cancel, replay.
     #[command(subcommand)]
     Run(run::Run),
     /// Look for trouble: configuration, folder, database, runs.

@@ -51,15 +51,22 @@ async fn find(
         Some(url) => Some(url.clone()),
         None => running(config),
     };
-    let Some(url) = url else { return Ok(Reach::Database(database.await?)) };
-    let base = Target::parse(&url).map_err(|e| CliError::said(format!("--url {url}: {e}")))?;
+    match url {
+        Some(url) => Ok(Reach::Gateway(talk(&url, config)?)),
+        None => Ok(Reach::Database(database.await?)),
+    }
+}
+
+/// The gateway at an address, with the key for it.
+pub(super) fn talk(url: &str, config: &Config) -> Result<Gateway, CliError> {
+    let base = Target::parse(url).map_err(|e| CliError::said(format!("--url {url}: {e}")))?;
     let key = stored_secret(config).ok_or_else(|| {
         CliError::said(format!(
             "to talk to the gateway at {url}, set TOOLYARD_SECRET_KEY to a secret key of it"
         ))
     })?;
     let door = Door::operator().map_err(|e| CliError::said(e.causes()))?;
-    Ok(Reach::Gateway(Gateway { door, base, key }))
+    Ok(Gateway { door, base, key })
 }
 
 /// The address of the data folder's gateway, if it runs. A killed gateway

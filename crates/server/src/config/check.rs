@@ -103,6 +103,7 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
         ("limits.header_seconds", own.header_seconds),
         ("limits.body_seconds", own.body_seconds),
         ("limits.reader_seconds", own.reader_seconds),
+        ("limits.keep_alive_seconds", own.keep_alive_seconds),
         ("limits.peer_seconds", own.peer_seconds),
         ("limits.socket_ping_seconds", own.socket_ping_seconds),
     ] {

@@ -66,6 +66,7 @@ const NAMES: &[(&str, &[&str], Form)] = &[
     ("TOOLYARD_LIMITS_HEADER_SECONDS", &["limits", "header_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_BODY_SECONDS", &["limits", "body_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_READER_SECONDS", &["limits", "reader_seconds"], Form::Number),
+    ("TOOLYARD_LIMITS_KEEP_ALIVE_SECONDS", &["limits", "keep_alive_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_PEER_SECONDS", &["limits", "peer_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_SOCKET_PING_SECONDS", &["limits", "socket_ping_seconds"], Form::Number),
     ("TOOLYARD_LIMITS_PUBLIC_TOOLS", &["limits", "public_tools"], Form::Number),

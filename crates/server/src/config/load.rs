@@ -70,6 +70,7 @@ fn load_with(flags: &Flags, read: impl Fn(&str) -> Option<String>) -> Result<Con
     if let Some(data) = &flags.data {
         table.insert("data".to_owned(), Value::String(data.display().to_string()));
     }
+    let own_agents = table.contains_key("agents_dir");
     let config: Config = serde_path_to_error::deserialize(Value::Table(table)).map_err(|e| {
         let key = match e.path().to_string().as_str() {
             "." => "configuration".to_owned(),
@@ -78,6 +79,11 @@ fn load_with(flags: &Flags, read: impl Fn(&str) -> Option<String>) -> Result<Con
         ConfigError::Key { key, why: e.into_inner().to_string().trim_end().to_owned() }
     })?;
     check::check(&config)?;
+    // The usual folder may be missing; one that somebody names is meant to be there.
+    if own_agents && !config.agents_dir.is_dir() {
+        let why = format!("there is no folder {}", config.agents_dir.display());
+        return Err(ConfigError::Key { key: "agents_dir".to_owned(), why });
+    }
     mcp_servers(&config, &read)?;
     Ok(config)
 }

@@ -326,6 +326,9 @@ pub(crate) struct Limits {
     pub(crate) body_seconds: u64,
     /// Seconds that the reader of a stream may read nothing before it is cut.
     pub(crate) reader_seconds: u64,
+    /// Seconds after which a stream that has nothing to say sends a comment, so
+    /// that no proxy closes it.
+    pub(crate) keep_alive_seconds: u64,
     /// Seconds that sent bytes may stay unacknowledged before the connection is
     /// dropped: so a peer that vanished without a word is noticed.
     pub(crate) peer_seconds: u64,
@@ -356,6 +359,7 @@ impl Default for Limits {
             header_seconds: 15,
             body_seconds: 10,
             reader_seconds: 20,
+            keep_alive_seconds: 15,
             peer_seconds: 30,
             socket_ping_seconds: limits::SOCKET_PING_SECONDS,
             public_tools: limits::PUBLIC_TOOLS,

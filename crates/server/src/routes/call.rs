@@ -28,7 +28,7 @@ pub(crate) enum Sight {
     Run(Box<RunRow>, Viewer),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) app: Arc<App>,
     pub(crate) principal: Principal,

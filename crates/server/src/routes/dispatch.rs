@@ -15,6 +15,7 @@ use toolyard_protocol::tool::Visibility;
 use toolyard_protocol::{ErrorCode, KeyId, KeyKind, Principal, RunId, SpaceId, TenantId, Viewer};
 use toolyard_store::{StoreError, log, runs, spaces};
 
+use super::audit;
 use super::call::{Call, Sight};
 use super::route::{Access, BodyKind, Handler, Route};
 use crate::app::App;
@@ -54,7 +55,13 @@ pub(super) async fn dispatch(
     let (principal, signed) = caller(route, &app, &parts.headers, &params, &query).await?;
     app.rates.take(&principal)?;
     let sight = match route.access {
-        Access::Member => look(&app, &principal, &params).await?,
+        Access::Member => match look(&app, &principal, &params).await {
+            Err(refused) if route.body == BodyKind::Results && audit::is_foreign(&refused) => {
+                note(&app, &principal, &params).await?;
+                return Err(refused);
+            }
+            looked => looked?,
+        },
         Access::Open | Access::Local | Access::Secret | Access::Either | Access::Signed | Access::Card => {
             Sight::Nothing
         }
@@ -184,6 +191,18 @@ async fn look(app: &App, principal: &Principal, params: &HashMap<String, String>
     let viewer = run_viewer(app, principal, &run).await?;
     let viewer = viewer.ok_or_else(|| Refusal::forbidden("Not a member of this run's SmartSpace"))?;
     Ok(Sight::Run(Box::new(run), viewer))
+}
+
+/// A result for a run or a space that is not the caller's.
+async fn note(app: &App, principal: &Principal, params: &HashMap<String, String>) -> Result<(), Refusal> {
+    let run = params.get("run").and_then(|text| RunId::parse(text).ok());
+    let space = params.get("space").and_then(|text| SpaceId::parse(text).ok());
+    let target = run.as_ref().map(RunId::as_str).or(space.as_ref().map(SpaceId::as_str));
+    match target {
+        Some(target) => audit::note_refusal(app, principal, "result.refused", target).await,
+        // What is no id is nobody's.
+        None => Ok(()),
+    }
 }
 
 /// The caller as somebody who looks at a space; none if it has no seat there.

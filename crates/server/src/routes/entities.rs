@@ -8,7 +8,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolyard_protocol::{AgentId, AgentName, ApiError, EntityId, ErrorCode, TenantId, Timestamp};
+use toolyard_protocol::{AgentName, ApiError, EntityId, ErrorCode, KeyKind, TenantId, Timestamp, limits};
 use toolyard_store::entities::{self, Entity, EntityKind};
 use toolyard_store::export::{self, Place};
 use toolyard_store::{StoreError, Tx, agents, audit, removal};
@@ -17,6 +17,7 @@ use super::answer::Change;
 use super::call::{Call, Made};
 use super::{answer, page};
 use crate::http::Refusal;
+use crate::sse;
 
 /// What an entity is.
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
@@ -165,15 +166,7 @@ async fn insert(call: Call, new: NewEntity) -> Result<Response, Refusal> {
 }
 
 async fn agent_named(tx: &mut Tx<'_>, tenant: &TenantId, text: &str) -> Result<AgentName, Refusal> {
-    if let Ok(id) = AgentId::parse(text)
-        && let Some(agent) = agents::get(tx, tenant, &id).await?
-    {
-        return Ok(agent.name);
-    }
-    let found = match AgentName::parse(text) {
-        Ok(name) => agents::by_name(tx, tenant, &name).await?,
-        Err(_) => None,
-    };
+    let found = agents::named(tx, tenant, text).await?;
     found.map(|agent| agent.name).ok_or_else(|| Refusal::not_found("Agent"))
 }
 
@@ -302,4 +295,21 @@ pub(super) async fn export(call: Call) -> Result<Response, Refusal> {
     let mut response = Body::from_stream(pages).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
     Ok(response)
+}
+
+/// `GET …/stream`: everything of the spaces that an entity is in. A space that
+/// it joins meanwhile is told from its beginning, one that it leaves no more.
+pub(super) async fn stream(call: Call) -> Result<Response, Refusal> {
+    let id = call.id("entity", "Entity", EntityId::parse)?;
+    let from = sse::Places::wanted(&call)?;
+    let spaces = sse::spaces_of(&call, &id).await?.ok_or_else(|| Refusal::not_found("Entity"))?;
+    if call.principal.kind == KeyKind::Public && call.principal.entity.as_ref() != Some(&id) {
+        return Err(Refusal::forbidden("A user follows only their own spaces"));
+    }
+    let most = limits::ENTITY_SPACES;
+    if spaces.len() > most {
+        let text = format!("The entity is in more than {most} spaces. Follow its spaces one by one");
+        return Err(ApiError::limit(ErrorCode::BadRequest, most as u64, text).into());
+    }
+    Ok(sse::open_entity(call, id, from).await)
 }

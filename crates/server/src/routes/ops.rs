@@ -6,13 +6,15 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolyard_protocol::ErrorCode;
 use toolyard_protocol::run::RunStatus;
 use toolyard_protocol::wait::WaitKind;
+use toolyard_protocol::{ErrorCode, TenantId};
 use toolyard_store::{StoreError, nodes, runs, waits};
 
+use super::call::Call;
 use super::{answer, openapi};
 use crate::app::App;
+use crate::checkup::{self, Finding};
 use crate::http::Refusal;
 
 /// Up.
@@ -32,6 +34,20 @@ impl Health {
         let redis = link.map(|link| if link.up { "up" } else { "down" });
         Self { status, version: env!("CARGO_PKG_VERSION"), redis }
     }
+}
+
+/// What `toolyard doctor` is told.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Checkup {
+    checks: Vec<Finding>,
+}
+
+/// `GET /api/doctor`: looks for trouble in the database, of all tenants.
+pub(super) async fn doctor(call: Call) -> Result<Response, Refusal> {
+    if *call.tenant() != TenantId::default_tenant() {
+        return Err(Refusal::forbidden("Only the operator's tenant may read this"));
+    }
+    answer::json(200, &Checkup { checks: checkup::database(call.store()).await? })
 }
 
 /// The process is up.

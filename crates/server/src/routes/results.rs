@@ -13,10 +13,10 @@ use toolyard_protocol::{
     ApiError, CallId, ClientId, ErrorCode, Event, OutcomeKind, Principal, RunId, ToolOutcome, Viewer, limits,
 };
 use toolyard_runtime::{Caller, ResultIn, Submitted};
-use toolyard_store::{StoreError, audit, blobs, log, runs};
+use toolyard_store::{StoreError, blobs, log, runs};
 
-use super::answer;
 use super::call::Call;
+use super::{answer, audit};
 use crate::app::App;
 use crate::http::Refusal;
 
@@ -69,7 +69,10 @@ pub(super) async fn for_space(call: Call) -> Result<Response, Refusal> {
         .store()
         .read::<_, StoreError, _>(move |tx| Box::pin(async move { runs::get(tx, &tenant, &asked).await }))
         .await?;
-    let row = row.ok_or_else(|| Refusal::not_found("Run"))?;
+    let Some(row) = row else {
+        audit::note_refusal(&call.app, &call.principal, "result.refused", run.as_str()).await?;
+        return Err(Refusal::not_found("Run"));
+    };
     if row.space.as_ref() != Some(&space) {
         return Err(Refusal::bad_request("Run does not belong to this SmartSpace"));
     }
@@ -169,7 +172,7 @@ pub(crate) async fn take(
         Ok(taken) => taken,
         Err(refused) => {
             if refused.code == ErrorCode::Forbidden {
-                note_refusal(app, by, &run).await?;
+                audit::note_refusal(app, by, "result.refused", run.as_str()).await?;
             }
             return Err(refused.into());
         }
@@ -203,17 +206,4 @@ fn value_or_error(value: Value) -> ToolOutcome {
         },
         _ => ToolOutcome::Ok(value),
     }
-}
-
-/// Somebody tried to answer another's call (row D8).
-async fn note_refusal(app: &App, by: &Principal, run: &RunId) -> Result<(), Refusal> {
-    let (tenant, actor, run) = (by.tenant.clone(), super::call::actor(by), run.clone());
-    app.store
-        .write::<_, StoreError, _>(move |tx| {
-            Box::pin(
-                async move { audit::write(tx, &tenant, &actor, "result.refused", run.as_str(), None).await },
-            )
-        })
-        .await?;
-    Ok(())
 }

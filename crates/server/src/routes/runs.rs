@@ -23,7 +23,12 @@ use crate::sse::{self, Source};
 #[serde(rename_all = "camelCase")]
 pub(super) struct NewRun {
     smart_space_id: SpaceId,
-    agent_entity_id: EntityId,
+    /// Who answers. May be left out if `agentId` says it.
+    #[serde(default)]
+    agent_entity_id: Option<EntityId>,
+    /// The agent by id or name: the one entity of the space that plays it answers.
+    #[serde(default)]
+    agent_id: Option<String>,
     #[serde(default)]
     triggered_by_id: Option<EntityId>,
     #[serde(default)]
@@ -32,6 +37,12 @@ pub(super) struct NewRun {
     /// `provider/model`.
     #[serde(default)]
     model: Option<String>,
+    /// A run starts when it is created: `false` is refused.
+    #[serde(default)]
+    start: Option<bool>,
+    /// A run has a parent if a call of that started it: here it is refused.
+    #[serde(default)]
+    parent_run_id: Option<RunId>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -87,10 +98,20 @@ pub(super) fn caller(call: &Call, viewer: &Viewer) -> Caller {
 
 pub(super) async fn create(call: Call) -> Result<Response, Refusal> {
     let new: NewRun = call.json()?;
+    if new.start == Some(false) {
+        let text = "start: a run starts when it is created. Create it when it shall start";
+        return Err(Refusal::bad_request(text));
+    }
+    if new.parent_run_id.is_some() {
+        let text =
+            "parentRunId: only a call of an agent starts a run with a parent. Use metadata to relate runs";
+        return Err(Refusal::bad_request(text));
+    }
     let create = CreateRun {
         by: call.principal.clone(),
         space: new.smart_space_id,
         agent_entity: new.agent_entity_id,
+        agent: new.agent_id,
         triggered_by: new.triggered_by_id,
         metadata: answer::metadata(new.metadata)?,
         model: super::models::named(&call, new.model)?,

@@ -76,6 +76,8 @@ fn operations() -> Vec<Route> {
         Route::open("/health", "Is the process up", ops::health).gives::<ops::Health>(200),
         Route::open("/ready", "Does the database answer", ops::ready).gives::<ops::Health>(200),
         Route::open("/metrics", "Counters for Prometheus", ops::metrics).local().media("text/plain"),
+        get("/api/doctor", Access::Secret, "Look for trouble, with the operator's key", ops::doctor)
+            .gives::<ops::Checkup>(200),
         Route::knocked("/api/session", "Give the web app its key", session::create)
             .takes::<session::NewSession>(BodyKind::Json)
             .gives::<session::Session>(201),
@@ -148,6 +150,14 @@ fn entity_routes() -> Vec<Route> {
             entities::export,
         )
         .media("application/x-ndjson"),
+        get(
+            "/api/entities/{entity}/stream",
+            Access::Either,
+            "Follow all spaces of an entity; a user's own",
+            entities::stream,
+        )
+        .asks(&[("since", "Continue after this id of the stream; `Last-Event-ID` wins.")])
+        .media("text/event-stream"),
     ]
 }
 

@@ -19,7 +19,7 @@ use toolyard_store::{StoreError, runs};
 
 use super::call::Call;
 use super::dispatch::run_viewer;
-use super::{answer, page, view};
+use super::{answer, audit, page, view};
 use crate::http::Refusal;
 
 /// Pages that one request looks through.
@@ -240,11 +240,21 @@ pub(super) async fn claim(call: Call) -> Result<Response, Refusal> {
 /// `POST /api/waits/{wait}/answer`
 pub(super) async fn answer(call: Call) -> Result<Response, Refusal> {
     let given: AnswerWait = call.json()?;
-    let (wait, viewer) = find(&call).await?;
-    let caller =
-        Caller { tenant: call.tenant().clone(), viewer, actor: Actor::caller(&call.principal, None) };
-    call.app.runtime.answer(caller, wait.clone(), decided(given)?).await?;
+    let wait = call.id("wait", "Wait", WaitId::parse)?;
+    if let Err(refused) = give(&call, wait.clone(), given).await {
+        if audit::is_foreign(&refused) {
+            audit::note_refusal(&call.app, &call.principal, "answer.refused", wait.as_str()).await?;
+        }
+        return Err(refused);
+    }
     answer::json(200, &Answered { wait_id: wait, answered: true })
+}
+
+async fn give(call: &Call, wait: WaitId, given: AnswerWait) -> Result<(), Refusal> {
+    let (_, viewer) = find(call).await?;
+    let actor = Actor::caller(&call.principal, None);
+    let caller = Caller { tenant: call.tenant().clone(), viewer, actor };
+    Ok(call.app.runtime.answer(caller, wait, decided(given)?).await?)
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,16 +1,16 @@
-//! Streams of runs and spaces: the log from a position, then what is new.
+//! Streams of runs, spaces and entities: the log from a position, then what is new.
 //!
 //! Only durable events carry an id, so a reader that comes back with it misses
 //! nothing. The task that fills a stream is not part of the response body: a
 //! client that stops reading is cut from outside.
 
 mod cursor;
+mod entity;
 mod outlet;
+mod places;
 mod reader;
 mod source;
 mod steps;
-
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
@@ -18,14 +18,17 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use toolyard_dialects::telling::Telling;
-use toolyard_protocol::{RunId, SpaceId, Viewer};
+use toolyard_protocol::{EntityId, RunId, SpaceId, Viewer};
 use toolyard_runtime::Tasks;
 
 pub(crate) use cursor::cursor;
+pub(crate) use entity::spaces_of;
+pub(crate) use places::Places;
 pub(crate) use source::Source;
 
 use crate::http::{Refusal, meter};
 use crate::routes::call::Call;
+use entity::Crowd;
 use outlet::Inlet;
 use reader::Reader;
 
@@ -38,15 +41,25 @@ pub(crate) const RUN: HeaderName = HeaderName::from_static("x-toolyard-run");
 /// (see `UNSENT`), so a line that needs longer for that looks as if it took nothing.
 const BACKLOG: usize = 64;
 const BACKLOG_BYTES: usize = 64 << 10;
-/// A comment now and then keeps proxies from closing an idle stream.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Answers a request with a stream from a position. The head travels with the
 /// first frames.
 pub(crate) async fn open(call: Call, source: Source, from: i64) -> Response {
-    let (send, mut frames) = outlet::channel(BACKLOG, BACKLOG_BYTES);
+    let (send, frames) = outlet::channel(BACKLOG, BACKLOG_BYTES);
     let tasks = call.app.tasks.clone();
-    spawn(&tasks, Reader::new(call, source, from, send));
+    spawn(&tasks, Reader::new(call, source, from, send).run());
+    answer(frames).await
+}
+
+/// Answers a request with everything of the spaces that an entity is in.
+pub(crate) async fn open_entity(call: Call, entity: EntityId, from: Places) -> Response {
+    let (send, frames) = outlet::channel(BACKLOG, BACKLOG_BYTES);
+    let tasks = call.app.tasks.clone();
+    spawn(&tasks, Crowd::new(call, entity, from, send).run());
+    answer(frames).await
+}
+
+async fn answer(mut frames: Inlet) -> Response {
     let first = frames.next().await;
     let mut response = body(first, frames);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -96,7 +109,7 @@ pub(crate) fn tell(
     // Progress and results may also be told natively: for that the run has a name.
     let name = HeaderValue::from_str(run.as_str()).ok();
     let source = Source::Run { run, space };
-    spawn(&tasks, Reader::telling(call, viewer, source, send, telling));
+    spawn(&tasks, Reader::telling(call, viewer, source, send, telling).run());
     let mut response = body(None, frames);
     if let Some(name) = name {
         response.headers_mut().insert(RUN, name);
@@ -104,10 +117,10 @@ pub(crate) fn tell(
     response
 }
 
-fn spawn(tasks: &Tasks, reader: Reader) {
+fn spawn(tasks: &Tasks, reading: impl Future<Output = ()> + Send + 'static) {
     let counted = meter::Reader::enter();
     tasks.spawn("stream", async move {
-        reader.run().await;
+        reading.await;
         drop(counted);
     });
 }

@@ -36,7 +36,7 @@ use crate::routes::call::{Call, Sight};
 const POLL: Duration = Duration::from_secs(1);
 const POLL_SQLITE: Duration = Duration::from_secs(5);
 /// How often it is asked whether the key and the seat still hold.
-const RECHECK: Duration = Duration::from_secs(15);
+pub(super) const RECHECK: Duration = Duration::from_secs(15);
 /// A reader that lags twice within this is too slow for its stream.
 const LAG_WINDOW: Duration = Duration::from_secs(30);
 /// Pieces sent before the log is looked at again.
@@ -111,7 +111,7 @@ impl Reader {
         Self { telling: Some(telling), ..Self::build(call, viewer, source, 0, outlet) }
     }
 
-    fn build(call: Call, viewer: Viewer, source: Source, cursor: i64, outlet: Outlet) -> Self {
+    pub(super) fn build(call: Call, viewer: Viewer, source: Source, cursor: i64, outlet: Outlet) -> Self {
         Self {
             from_start: cursor == 0 && source.lone_run().is_some(),
             app: call.app,

@@ -233,3 +233,46 @@ async fn what_is_unknown_is_not_found_and_nothing_changes() {
     let revoked = gateway.get("/api/plugins/revocations").await["revocations"].clone();
     assert_eq!((revoked.as_array().unwrap().len(), &revoked[0]["target"]), (1, &json!("no-plugin")));
 }
+
+#[test]
+fn what_is_named_and_not_there_is_one_sentence_and_no_start() {
+    let folder = Folder::new();
+    let here = |name: &str| folder.path().join(name).display().to_string();
+    let (gone, keys) = (here("gone"), here("data/keys.json"));
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    let named = [&serve[..], &["--config", &gone]].concat();
+    let missing = format!("{gone} cannot be read: No such file");
+    let no_folder = format!("agents_dir: there is no folder {gone}");
+    for (env, args, said) in [
+        (&[][..], &named[..], missing.as_str()),
+        (&[("TOOLYARD_CONFIG", gone.as_str())], &serve, &missing),
+        (&[("TOOLYARD_MCP_SERVERS_FILE", gone.as_str())], &serve, &missing),
+        (&[("TOOLYARD_AGENTS_DIR", gone.as_str())], &serve, &no_folder),
+        (&[("TOOLYARD_AGENTS_DIR", gone.as_str())], &["doctor"], &no_folder),
+        (&[("TOOLYARD_AGENTS_DIR", gone.as_str())], &["config", "check"], &no_folder),
+        (&[("TOOLYARD_DATA", "/proc/toolyard")], &serve, "the data folder /proc/toolyard cannot be used: "),
+    ] {
+        let text = no(&folder, env, args);
+        assert!(text.starts_with(&format!("toolyard: {said}")), "{args:?}: {text}");
+        assert_eq!(text.lines().count(), 1, "{args:?}: {text}");
+        assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "{args:?} left something");
+    }
+    // The file of the configuration names a folder too.
+    std::fs::write(folder.path().join("toolyard.toml"), "agents_dir = \"gone\"").unwrap();
+    assert_eq!(no(&folder, &[], &serve), "toolyard: agents_dir: there is no folder gone\n");
+    std::fs::create_dir(folder.path().join("gone")).unwrap();
+    assert!(toolyard(folder.path()).args(["config", "check"]).output().unwrap().status.success());
+    // A port that is taken leaves no folder behind.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let said = no(&folder, &[], &["serve", "--listen", &address]);
+    assert!(said.starts_with(&format!("toolyard: cannot listen on {address}: ")), "{said}");
+    assert!(!folder.path().join("data").exists());
+    // Keys that cannot be read are not made anew.
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    std::fs::write(&keys, "{\"secret\":").unwrap();
+    let unset = [("TOOLYARD_SECRET_KEY", ""), ("TOOLYARD_PUBLIC_KEY", ""), ("TOOLYARD_JWT_SECRET", "")];
+    let said = no(&folder, &unset, &serve);
+    assert!(said.contains("keys.json") && said.lines().count() == 1, "{said}");
+    assert_eq!(std::fs::read_to_string(&keys).unwrap(), "{\"secret\":");
+}

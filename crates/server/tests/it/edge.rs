@@ -293,3 +293,29 @@ async fn metrics_need_a_secret_key_of_the_operators_tenant_when_other_machines_r
         assert_eq!(ask(asked).await.0, wanted, "{tenant}");
     }
 }
+
+#[tokio::test]
+async fn a_backend_and_a_program_that_registers_are_held_to_their_rates_too() {
+    let env = [
+        ("TOOLYARD_LIMITS_PUBLIC_RATE", "1"),
+        ("TOOLYARD_LIMITS_SECRET_RATE", "1"),
+        ("TOOLYARD_LIMITS_BURST", "2"),
+    ];
+    let gateway = Gateway::start_with(Folder::new(), &env).await;
+    let register = || {
+        let body = json!({"clientId": "cli_1", "clientType": "robot"});
+        gateway.user("ann", Method::POST, "/api/clients/register").json(&body)
+    };
+    let list = || gateway.secret(Method::GET, "/api/runs");
+    for (n, request) in [register(), register(), list(), list()].into_iter().enumerate() {
+        let (status, body) = ask(request).await;
+        assert_eq!(status, 200, "{n}: {body}");
+    }
+    for request in [register(), list()] {
+        let refused = request.send().await.unwrap();
+        assert_eq!(refused.status(), 429);
+        assert!(refused.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap() >= 1);
+        let body: Value = refused.json().await.unwrap();
+        assert_eq!((&body["error"]["code"], &body["error"]["limit"]), (&json!("rate_limited"), &json!(1)));
+    }
+}

@@ -170,11 +170,35 @@ async fn d8_a_result_for_somebody_elses_call_changes_nothing_and_is_noted() {
     let foreign =
         yard.gateway.bare(Method::POST, &path).header("x-secret-key", acme["key"].as_str().unwrap());
     assert_eq!(ask(foreign.json(&body)).await.0, 404);
+    // The other door, and an answer to a question, are noted too.
+    let door = format!("/api/smart-spaces/{}/tool-results", yard.space);
+    let result = json!({"runId": run, "toolCallId": call, "result": "mine"});
+    assert_eq!(ask(yard.gateway.user("eve", Method::POST, &door).json(&result)).await.0, 403);
+    let asked = yard.say_in_new_space("call guarded {\"q\":\"x\"}").await;
+    let wait = yard.wait_of(&asked).await["id"].as_str().unwrap().to_owned();
+    let answer = format!("/api/waits/{wait}/answer");
+    let allow = json!({"decision": "allow"});
+    for (user, status) in [("bob", 403), ("eve", 403)] {
+        let refused = ask(yard.gateway.user(user, Method::POST, &answer).json(&allow)).await;
+        assert_eq!(refused.0, status, "{user}: {}", refused.1);
+    }
+    let acme = acme["key"].as_str().unwrap();
+    let foreign = yard.gateway.bare(Method::POST, &answer).header("x-secret-key", acme);
+    assert_eq!(ask(foreign.json(&allow)).await.0, 404);
+    assert_eq!(yard.wait_of(&asked).await["id"], json!(wait), "it still waits");
     let shown = yard.gateway.get(&format!("/api/runs/{run}")).await;
     assert_eq!(shown["run"]["status"], "waiting_tool");
+    // Each tenant has the lines of its own callers.
+    let noted = |audit: &Value, action: &str| -> Vec<String> {
+        let lines = audit["entries"].as_array().unwrap().iter().filter(|e| e["action"] == action);
+        lines.map(|e| e["target"].as_str().unwrap().to_owned()).collect()
+    };
     let audit = yard.gateway.get("/api/audit").await;
-    let noted = audit["entries"].as_array().unwrap().iter().filter(|e| e["action"] == "result.refused");
-    assert_eq!(noted.count(), 1, "{audit}");
+    assert_eq!(noted(&audit, "result.refused"), [&*yard.space, &run, &run], "{audit}");
+    assert_eq!(noted(&audit, "answer.refused"), [&*wait, &wait], "{audit}");
+    let audit = fine(yard.gateway.bare(Method::GET, "/api/audit").header("x-secret-key", acme)).await;
+    assert_eq!(noted(&audit, "result.refused"), [&*run], "{audit}");
+    assert_eq!(noted(&audit, "answer.refused"), [&*wait], "{audit}");
 }
 
 #[tokio::test]

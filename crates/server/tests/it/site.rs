@@ -3,7 +3,9 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use crate::gateway::{Gateway, PATIENCE, SECRET};
+use reqwest::Method;
+
+use crate::gateway::{Folder, Gateway, PATIENCE, SECRET};
 
 /// The status of a request with these header lines.
 fn status(gateway: &Gateway, lines: &[&str]) -> u16 {
@@ -76,4 +78,36 @@ async fn browsers_are_told_which_origins_may_call() {
     let bad = ask("http://evil.example").await.unwrap();
     assert_eq!(bad.status(), 403);
     assert!(bad.headers().get("access-control-allow-origin").is_none());
+}
+
+/// What a page of an origin is told about: a request ahead, a list, a stream.
+async fn told(gateway: &Gateway, space: &str, origin: &str) -> Vec<Option<String>> {
+    let stream = format!("/api/smart-spaces/{space}/stream");
+    let ahead = gateway.bare(Method::OPTIONS, "/api/runs").header("access-control-request-method", "POST");
+    let mut told = Vec::new();
+    for request in [ahead, gateway.secret(Method::GET, "/api/runs"), gateway.secret(Method::GET, &stream)] {
+        let answer = request.header("origin", origin).send().await.unwrap();
+        let allowed = answer.headers().get("access-control-allow-origin");
+        told.push(allowed.map(|origin| origin.to_str().unwrap().to_owned()));
+    }
+    told
+}
+
+#[tokio::test]
+async fn only_the_origins_of_the_configuration_are_told_that_they_may() {
+    let own = "https://app.example";
+    let folder = Folder::new();
+    std::fs::write(folder.path().join("toolyard.toml"), format!("allowed_origins = [{own:?}]")).unwrap();
+    let gateway = Gateway::start_with(folder, &[]).await;
+    let space = crate::yard::new_space(&gateway).await;
+    assert_eq!(told(&gateway, &space, own).await, vec![Some(own.to_owned()); 3]);
+    for other in ["https://evil.example", "http://localhost:5173", "https://app.example.evil.example"] {
+        assert_eq!(told(&gateway, &space, other).await, vec![None; 3], "{other}");
+    }
+    // In production nobody is, unless somebody is named.
+    let gateway = Gateway::start_with(Folder::new(), &[("TOOLYARD_MODE", "production")]).await;
+    let space = crate::yard::new_space(&gateway).await;
+    for origin in [own, "http://localhost:5173", "http://127.0.0.1:3000"] {
+        assert_eq!(told(&gateway, &space, origin).await, vec![None; 3], "{origin}");
+    }
 }

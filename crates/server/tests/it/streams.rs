@@ -246,6 +246,23 @@ async fn a_removed_member_stops_reading_a_busy_stream() {
 }
 
 #[tokio::test]
+async fn an_idle_stream_says_now_and_then_that_it_is_alive() {
+    let env = [("TOOLYARD_LIMITS_KEEP_ALIVE_SECONDS", "1")];
+    let yard = Yard::on(Gateway::start_with(Folder::new(), &env).await).await;
+    for path in
+        [format!("/api/smart-spaces/{}/stream", yard.space), format!("/api/entities/{}/stream", yard.ann)]
+    {
+        let mut stream = yard.gateway.user("ann", Method::GET, &path).send().await.unwrap();
+        let (mut heard, comment) = (String::new(), ": keep-alive\n\n");
+        while heard.matches(comment).count() < 2 {
+            let piece = tokio::time::timeout(PATIENCE, stream.chunk()).await.expect("a silent stream");
+            heard.push_str(std::str::from_utf8(&piece.unwrap().expect("the stream ended")).unwrap());
+        }
+        assert_eq!(heard.replace(comment, ""), "retry: 1000\n\n", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn who_accepts_a_stream_gets_the_run_with_the_message() {
     let yard = Yard::new().await;
     let path = format!("/api/smart-spaces/{}/messages", yard.space);

@@ -65,6 +65,18 @@ impl Yard {
         posted["runs"][0]["runId"].as_str().unwrap_or_else(|| panic!("{posted}")).to_owned()
     }
 
+    /// Ann says something to the agent in a new space, where Bob is too.
+    pub(crate) async fn say_in_new_space(&self, text: &str) -> String {
+        let space = new_space(&self.gateway).await;
+        for entity in [&self.agent_entity, &self.ann, &self.bob] {
+            join(&self.gateway, &space, entity).await;
+        }
+        let path = format!("/api/smart-spaces/{space}/messages");
+        let posted =
+            fine(self.gateway.user("ann", Method::POST, &path).json(&json!({"content": text}))).await;
+        posted["runs"][0]["runId"].as_str().unwrap_or_else(|| panic!("{posted}")).to_owned()
+    }
+
     /// The first open wait of a run, once there is one.
     pub(crate) async fn wait_of(&self, run: &str) -> Value {
         let started = Instant::now();

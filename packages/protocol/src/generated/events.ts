@@ -227,6 +227,8 @@ export type ToolReturnedEvent = {
   value?: JsonValue;
   blob?: BlobRef;
   error?: string;
+  /** Why it never ran, for programs. */
+  code?: ErrorCode;
   by?: Actor;
   /** Of a child run. */
   spent?: Spent;

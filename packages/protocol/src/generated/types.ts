@@ -264,7 +264,7 @@ export type Errand = {
 /**
  * Rows G9 to G15.
  */
-export type ExecutionType = "basic" | "request" | "image-generator" | "ai-agent" | "waiting" | "compute" | "prebuilt" | "remote-agent" | "recorder";
+export type ExecutionType = "basic" | "request" | "image-generator" | "ai-agent" | "waiting" | "compute" | "prebuilt" | "remote-agent";
 
 /**
  * A host by its name or address, with a port if it is not the usual one.

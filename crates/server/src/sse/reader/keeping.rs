@@ -12,7 +12,6 @@ use toolyard_store::{StoreError, blobs};
 use super::{End, RECHECK, REST, Reader};
 use crate::auth::Wanted;
 use crate::routes::viewer;
-use crate::sse::KEEP_ALIVE;
 use crate::sse::outlet::{Left, Patience};
 use crate::sse::source::{Item, Source};
 
@@ -32,7 +31,9 @@ impl Reader {
             }
             Box::pin(self.recheck()).await?;
         }
-        if self.spoken.elapsed() >= KEEP_ALIVE {
+        // A comment now and then keeps proxies from closing an idle stream.
+        let quiet = Duration::from_secs(self.app.config.limits.keep_alive_seconds);
+        if self.spoken.elapsed() >= quiet {
             let comment = self.telling.as_ref().map_or(": keep-alive\n\n", |telling| telling.keep_alive());
             self.frames.push_str(comment);
             self.spoken = Instant::now();
