@@ -209,7 +209,8 @@ impl Runtime {
             // A worker is a large thing to carry: it lies on the heap.
             let ended = Box::pin(std::panic::AssertUnwindSafe(worker.drive()).catch_unwind()).await;
             match ended {
-                Ok(Ok(()) | Err(worker::Stop::Lost)) => {}
+                Ok(Ok(())) => {}
+                Ok(Err(worker::Stop::Lost)) => metrics::counter!("toolyard_runs_lost_total").increment(1),
                 Ok(Err(worker::Stop::Broken(StoreError::Undecodable(e @ Undecodable::Unknown { .. })))) => {
                     tracing::warn!(%run, error = %e, "a newer release wrote this run's log; it is left alone");
                     runtime.give_up(tenant, run, epoch, GaveUp::Unreadable).await;

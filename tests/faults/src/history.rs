@@ -107,6 +107,13 @@ pub enum Record {
     Failed {
         commits: usize,
     },
+    /// A request heard 5xx from one moment to another, in milliseconds.
+    Refused {
+        asked: String,
+        status: u16,
+        from: i64,
+        to: i64,
+    },
     /// A client lost patience with a run.
     Stuck {
         run: String,

@@ -13,4 +13,5 @@ pub mod check;
 pub mod dice;
 pub mod drive;
 pub mod history;
+pub mod seeds;
 pub mod sim;

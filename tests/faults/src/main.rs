@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use toolyard_faults::check::{Complaint, check};
 use toolyard_faults::drive::{self, Database, Plan, Scenario, far_side};
 use toolyard_faults::history::{History, Record};
+use toolyard_faults::seeds;
 use toolyard_faults::sim::{self, Bug};
 
 #[derive(Debug, Parser)]
@@ -44,6 +45,13 @@ enum Command {
         /// Of a thousand commits so many fail; needs a gateway with failpoints.
         #[arg(long, default_value_t = 0)]
         errors: u64,
+        /// A Redis between the nodes, which is killed and hangs as well.
+        #[arg(long)]
+        redis: bool,
+        /// The most milliseconds that a killed node may need (p99) until it takes
+        /// requests again. For a machine that has nothing else to do.
+        #[arg(long)]
+        recovery: Option<u64>,
         /// Where the history is kept.
         #[arg(long, default_value = "target/faults.jsonl")]
         history: PathBuf,
@@ -83,24 +91,39 @@ fn main() -> ExitCode {
             other,
             onward,
             errors,
+            redis,
+            recovery,
             history: file,
         } => {
             let gateway = gateway.canonicalize().expect("the gateway");
             let far_side = std::env::current_exe().expect("this program");
             let storm = Duration::from_secs_f64(minutes * 60.0);
-            println!("seed {seed}, {scenario:?} on {database:?}, {storm:.0?} of storm");
+            assert!(!redis || database == Database::Postgres, "only several nodes have a Redis between them");
+            let with = if redis { " with Redis" } else { "" };
+            println!("seed {seed}, {scenario:?} on {database:?}{with}, {storm:.0?} of storm");
             let other = other.map(|path| path.canonicalize().expect("the other release"));
-            let plan =
-                Plan { gateway, other, onward, errors, far_side, scenario, database, seed, storm, players };
+            let plan = Plan {
+                gateway,
+                other,
+                onward,
+                errors,
+                redis,
+                far_side,
+                scenario,
+                database,
+                seed,
+                storm,
+                players,
+            };
             let runtime = tokio::runtime::Runtime::new().expect("threads");
             let history = runtime.block_on(drive::run(plan));
             history.write(&file).expect("the history is kept");
-            summary(&history, &file)
+            summary(&history, &file, recovery)
         }
         Command::Simulate { seed, minutes, steps } => simulate(seed, minutes, steps),
         Command::Check { file } => {
             let history = History::read(&file).expect("a history");
-            summary(&history, &file)
+            summary(&history, &file, None)
         }
         Command::Places => {
             use toolyard_store::failpoint::{NAMES, OF_REMOVALS};
@@ -127,6 +150,7 @@ fn simulate(first: u64, minutes: f64, steps: usize) -> ExitCode {
             let file = PathBuf::from(format!("target/simulated-{seed}.jsonl"));
             let kept = one.history.write(&file);
             println!("seed {seed} breaks promises; its history is {file:?} ({kept:?})");
+            println!("keep it: {}", seeds::how_to_keep(seed, steps));
             return told(&complaints);
         }
         seed += 1;
@@ -135,7 +159,7 @@ fn simulate(first: u64, minutes: f64, steps: usize) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn summary(history: &History, file: &Path) -> ExitCode {
+fn summary(history: &History, file: &Path, recovery: Option<u64>) -> ExitCode {
     let count = |of: fn(&Record) -> bool| history.count(of);
     let outcome = |wanted: &str| {
         history.count(|record| matches!(record, Record::Event { data, .. } if data["outcome"] == wanted))
@@ -158,8 +182,18 @@ fn summary(history: &History, file: &Path) -> ExitCode {
     });
     let mut times: Vec<u64> = times.collect();
     times.sort_unstable();
+    let refused = history.0.iter().filter_map(|record| match record {
+        Record::Refused { from, to, .. } => Some(to - from),
+        _ => None,
+    });
+    let refused: Vec<i64> = refused.collect();
+    if let Some(longest) = refused.iter().max() {
+        println!("{} requests heard 5xx, for {longest} ms at most", refused.len());
+    }
+    let mut late = false;
     if let Some(most) = times.last() {
         let at = |percent: usize| times[(times.len() - 1) * percent / 100];
+        late = recovery.is_some_and(|most| at(99) > most);
         println!(
             "{} restarts took requests again after {} ms (p50), {} ms (p99), {most} ms (most)",
             times.len(),
@@ -174,7 +208,12 @@ fn summary(history: &History, file: &Path) -> ExitCode {
             println!("{commits} commits failed or lost their answer by chance");
         }
     }
-    told(&check(history))
+    let told = told(&check(history));
+    if late {
+        println!("LATE: killed nodes take longer than they may");
+        return ExitCode::FAILURE;
+    }
+    told
 }
 
 fn told(complaints: &[Complaint]) -> ExitCode {

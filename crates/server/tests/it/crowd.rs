@@ -18,11 +18,11 @@ use crate::cluster::{Follower, follow_anywhere};
 use crate::gateway::{Folder, Gateway, PATIENCE, SECRET, ask, fine};
 use crate::yard::{Stream, Yard, eventually, join, new_space};
 
-fn is_full() -> bool {
+pub(crate) fn is_full() -> bool {
     std::env::var("TOOLYARD_CROWD").is_ok_and(|size| size == "full")
 }
 
-fn crowd(few: usize, many: usize) -> usize {
+pub(crate) fn crowd(few: usize, many: usize) -> usize {
     if is_full() { many } else { few }
 }
 
@@ -40,7 +40,7 @@ fn open_files(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
 
-async fn metric(gateway: &Gateway, name: &str) -> f64 {
+pub(crate) async fn metric(gateway: &Gateway, name: &str) -> f64 {
     let (_, text) = ask(gateway.bare(Method::GET, "/metrics")).await;
     let text = text.as_str().unwrap().to_owned();
     let line = text.lines().find(|line| line.starts_with(&format!("{name} ")));

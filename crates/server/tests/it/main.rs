@@ -17,6 +17,7 @@ mod cli_runs;
 mod cluster;
 mod compute;
 mod crowd;
+mod cuts;
 #[path = "../kill/database.rs"]
 #[allow(dead_code, reason = "shared with the kill tests, which use all of it")]
 mod database;
@@ -66,6 +67,7 @@ mod power;
 mod progress;
 mod readings;
 mod readme;
+mod redis_away;
 #[path = "../../../store/tests/it/redis_server.rs"]
 #[allow(dead_code, reason = "shared with the store's tests, which use all of it")]
 mod redis_server;
@@ -77,6 +79,7 @@ mod runs;
 mod samples;
 mod secrets;
 mod site;
+mod sizes;
 mod socket;
 mod starts;
 mod streams;

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::crowd::crowd;
 use crate::yard::Yard;
 
 const CALLS: usize = 8;
-const ORDERS: u64 = 25;
 
 /// A reproducible shuffle: the seed is in the message of a failure.
 fn shuffled(seed: u64) -> Vec<usize> {
@@ -23,7 +23,7 @@ fn shuffled(seed: u64) -> Vec<usize> {
 async fn d7_each_result_lands_on_its_own_call_and_the_model_reads_them_in_call_order() {
     let yard = Yard::new().await;
     let lines: Vec<String> = (0..CALLS).map(|i| format!("call getUserApproval {{\"q\":\"{i}\"}}")).collect();
-    for seed in 0..ORDERS {
+    for seed in 0..u64::try_from(crowd(60, 500)).unwrap() {
         let run = yard.say(&lines.join("\n")).await;
         yard.wait_of(&run).await;
         let list = yard.gateway.get(&format!("/api/waits?runId={run}")).await;

@@ -23,6 +23,9 @@ fn unpacked(bytes: &'static [u8]) -> Folder {
     let mut gzip = Command::new("gzip").arg("-dc").stdin(Stdio::piped()).stdout(file).spawn().unwrap();
     gzip.stdin.take().unwrap().write_all(bytes).unwrap();
     assert!(gzip.wait().unwrap().success());
+    // What waits for somebody waits a day. The file is older.
+    let db = rusqlite::Connection::open(data.join("toolyard.db")).unwrap();
+    db.execute("UPDATE waits SET expires_at = expires_at * 2 WHERE kind <> 'timer'", []).unwrap();
     folder
 }
 

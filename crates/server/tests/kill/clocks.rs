@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::database::Database;
 use crate::gateway::{Gateway, forget_binary};
-use crate::story::World;
+use crate::world::World;
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;

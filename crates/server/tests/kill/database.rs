@@ -60,6 +60,14 @@ impl Drop for Database {
     }
 }
 
+/// What a query gives on a PostgreSQL, a line for each row.
+pub(crate) fn psql(url: &str, statement: &str) -> Vec<String> {
+    let mut psql = Command::new("psql");
+    let done = psql.args([url, "-XAtqc", statement]).stdin(Stdio::null()).output().unwrap();
+    assert!(done.status.success(), "{statement}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
 fn sql(statement: &str) {
     let status = Command::new("psql")
         .args([server::url(), "-qc", statement])

@@ -4,10 +4,11 @@
 use serde_json::{Value, json};
 use toolyard_store::failpoint::{NAMES, objection};
 
-use crate::check;
+use crate::check::{self, Doubt};
 use crate::database::Database;
 use crate::gateway::{self, Gateway};
-use crate::story::{Ended, Story, World};
+use crate::story::{Ended, Story};
+use crate::world::World;
 
 /// How often a named place is tried. Every commit passes the places of its
 /// group, so these are walked to the end of the story.
@@ -27,7 +28,7 @@ async fn at_every_commit(story: Story, database: fn() -> Database) {
                 // A gateway whose first commit fails does not start; the next one does.
                 let at_start = name.starts_with("group.") && ended.deaths == 1;
                 assert!(ended.deaths == 0 || at_start, "{place}\n{}", ended.log);
-                check::outcome(story, false, &ended, &place);
+                check::outcome(story, Doubt::No, &ended, &place);
                 // Readers drop pieces that they have: a second call is counted here.
                 let asked = ended.log.matches("failpoint model.before_call is passed").count();
                 let steps = ended.events.iter().filter(|e| e["type"] == "message.assistant").count();
@@ -118,7 +119,7 @@ async fn by_chance(database: fn() -> Database) {
     let mut failed = 0;
     for (seed, story) in (1..).zip(STORIES) {
         let ended = story.run_by_chance(&world, seed, 80).await;
-        check::outcome(story, false, &ended, &format!("by chance, seed {seed}"));
+        check::outcome(story, Doubt::No, &ended, &format!("by chance, seed {seed}"));
         failed += ended.log.matches(": by chance\n").count();
     }
     gateway::forget_binary();
@@ -146,7 +147,7 @@ async fn d2_a_model_that_refuses_fails_the_run_once_and_the_next_one_works() {
     assert_eq!(ended.events.last().unwrap()["error"]["code"], "model_failed", "{:?}", ended.events);
     assert!(ended.heard.iter().all(|(name, _)| name != "text-start"), "{:?}", ended.heard);
     let ended = Story::Text.run(&world, None).await;
-    check::outcome(Story::Text, false, &ended, "no place");
+    check::outcome(Story::Text, Doubt::No, &ended, "no place");
     gateway::forget_binary();
 }
 

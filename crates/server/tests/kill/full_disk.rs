@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::database::Database;
 use crate::gateway::{Gateway, forget_binary};
-use crate::story::World;
+use crate::world::World;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -43,6 +43,37 @@ impl<'d> Gateway<'d> {
         self.child.wait().unwrap();
     }
 
+    /// Stops it kindly and starts another one. One that dies on its way counts.
+    pub(crate) fn restart(&mut self) {
+        let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        let ended = self.child.wait().unwrap();
+        if !ended.success() {
+            self.deaths += 1;
+        }
+        self.replace();
+    }
+
+    fn replace(&mut self) {
+        self.url = None;
+        self.reborn = Some(Instant::now());
+        self.env.retain(|(name, _)| !name.starts_with("TOOLYARD_FAILPOINT"));
+        self.child = spawn(self.database, &self.env);
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it has written something to its error output.
+    pub(crate) async fn said(&mut self, words: &str) {
+        let started = Instant::now();
+        while !self.log().contains(words) {
+            assert!(started.elapsed() < PATIENCE, "it never says {words}\n{}", self.log());
+            self.find_url();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// Sends a request until it is answered, through any number of deaths.
     pub(crate) async fn call(
         &mut self,
@@ -172,10 +203,7 @@ impl<'d> Gateway<'d> {
         if let Some(status) = self.child.try_wait().unwrap() {
             assert!(!status.success(), "it ended by itself: {}", self.log());
             self.deaths += 1;
-            self.url = None;
-            self.reborn = Some(Instant::now());
-            self.env.retain(|(name, _)| !name.starts_with("TOOLYARD_FAILPOINT"));
-            self.child = spawn(self.database, &self.env);
+            self.replace();
         }
         if self.url.is_none() {
             let file = self.database.folder.path().join("gateway.json");

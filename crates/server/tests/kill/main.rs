@@ -1,6 +1,7 @@
 //! D1: kill -9 anywhere loses nothing and doubles nothing. The other files:
-//! D2 (`faults`), D4 (`clocks`) and D12 (`full_disk`), which need the same build,
-//! and D1 for what is to go instead of to stay (`removals`).
+//! D2 (`faults`, `hang`), D4 (`clocks`) and D12 (`full_disk`), which need the same
+//! build, and D1 for what is to go instead of to stay (`removals`) and for a
+//! database of an older schema (`migrate`).
 //!
 //! Each story runs the real binary with one named place armed, again and again:
 //! it dies there the first time it comes by, then the second time, and so on,
@@ -16,37 +17,45 @@ mod database;
 mod faults;
 mod full_disk;
 mod gateway;
+mod hang;
 mod listener;
+mod migrate;
+mod places;
 mod removals;
 mod story;
+mod world;
 
+use check::Doubt;
 use database::Database;
-use story::{Story, World};
-use toolyard_store::failpoint::NAMES;
+use story::Story;
+use world::World;
 
 /// How often one place may be passed in a story before the test gives up.
 const MOST: u32 = 40;
 
 async fn at_every_place(story: Story, database: fn() -> Database) {
-    let world = World::new(database()).await;
+    let world = World::for_stories(database(), story.room()).await;
     let mut deaths = 0;
     let mut recoveries = Vec::new();
-    for name in NAMES {
+    let mut missing = places::must_kill(story, world.database.url.is_some());
+    for name in story.places() {
         for nth in 1..=MOST {
             let place = format!("{name}:kill:{nth}");
             let ended = story.run(&world, Some(&place)).await;
-            check::outcome(story, check::UNCERTAIN_AT.contains(name), &ended, &place);
+            check::outcome(story, Doubt::of_death(name, ended.deaths), &ended, &place);
             recoveries.extend(ended.recovery);
             if ended.deaths == 0 {
                 break;
             }
             deaths += ended.deaths;
+            missing.retain(|wanted| wanted != name);
             assert!(nth < MOST, "{place} is passed without end");
         }
     }
     gateway::forget_binary();
     // A matrix that never kills proves nothing.
-    assert!(deaths >= 15, "only {deaths} deaths");
+    assert!(missing.is_empty(), "{story:?} never died at {missing:?}");
+    assert!(deaths >= story.places().len().min(15).try_into().unwrap(), "only {deaths} deaths");
     recoveries.sort_unstable();
     let at = |percent: usize| recoveries[(recoveries.len() - 1) * percent / 100];
     println!(
@@ -82,4 +91,9 @@ stories! {
     d1_an_approval_survives_every_death: Approval,
     d1_a_prebuilt_tool_works_exactly_once_over_every_death: Goals,
     d1_a_due_plan_starts_one_run_over_every_death: Plan,
+    d1_a_gateway_tool_that_may_be_repeated_is_never_in_doubt: Repeatable,
+    d1_a_cancel_stops_its_run_once_over_every_death: Cancel,
+    d1_an_expiry_ends_its_call_once_over_every_death: Expiry,
+    d1_a_queued_run_begins_over_every_death: Queued,
+    d1_a_run_that_a_stop_hands_back_goes_on_over_every_death: Stop,
 }

@@ -1,12 +1,12 @@
 //! What a client does, and what the world looks like afterwards.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::database::Database;
 use crate::gateway::Gateway;
+use crate::hang::{self, Standing};
+use crate::world::{RECORDED, World};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Story {
@@ -15,16 +15,28 @@ pub(crate) enum Story {
     Spoken,
     ClientTool,
     GatewayTool,
+    /// A gateway tool that may simply be run again.
+    Repeatable,
     Approval,
     /// A prebuilt tool: its effect is in the database itself.
     Goals,
     /// A plan that is due.
     Plan,
+    /// A waiting run that somebody stops.
+    Cancel,
+    /// A client's call that nobody answers in time.
+    Expiry,
+    /// A run that waits for a slot, because only one may be active.
+    Queued,
+    /// The gateway is told to stop while the model speaks.
+    Stop,
 }
 
 /// The world after a story.
 pub(crate) struct Ended {
     pub(crate) deaths: u32,
+    /// What was there when the gateway stood still, if it did.
+    pub(crate) stood: Option<Standing>,
     /// From the start of the process that replaced a dead one to the run's end.
     pub(crate) recovery: Option<Duration>,
     pub(crate) events: Vec<Value>,
@@ -44,7 +56,11 @@ pub(crate) struct Ended {
 impl Story {
     fn says(self) -> &'static str {
         match self {
-            Self::Text | Self::Plan => "say all is well",
+            Self::Text | Self::Plan | Self::Queued => "say all is well",
+            Self::Cancel => "call read_screen {}",
+            Self::Expiry => "call brief_screen {}",
+            Self::Repeatable => "call record_safely {\"what\":\"this\"}",
+            Self::Stop => "slow 20\nsay all is well",
             Self::Spoken => "slow 3\nsay all is well",
             Self::ClientTool => "call read_screen {\"area\":\"top\"}",
             Self::GatewayTool => "call record {\"what\":\"this\"}",
@@ -56,6 +72,16 @@ impl Story {
     /// Runs the story on a world that is set up, with one place armed.
     pub(crate) async fn run(self, world: &World, failpoint: Option<&str>) -> Ended {
         self.tell(world, armed(failpoint), false).await
+    }
+
+    /// What the gateway of the story is told beside its place.
+    fn settings(self) -> Vec<(String, String)> {
+        let setting = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+        match self {
+            Self::Queued => setting("TOOLYARD_LIMITS_ACTIVE_RUNS", "1"),
+            Self::Stop => setting("TOOLYARD_DRAIN_SECONDS", "0"),
+            _ => Vec::new(),
+        }
     }
 
     /// As `run`, where commits fail by chance: seed, and how many of a thousand.
@@ -73,19 +99,33 @@ impl Story {
         let database = world.database.copy();
         let (space, ada) = (world.next_space(), &world.ada);
         let file = database.folder.path().join(RECORDED);
+        let env: Vec<_> = env.into_iter().chain(self.settings()).collect();
+        let watch = hang::Watch::of(&env);
         let mut gateway = Gateway::start_with(&database, env);
+        let watch = watch.map(|watch| watch.over(&gateway, &database));
         let listener = match hears {
             true => Some(gateway.listen(&format!("/api/smart-spaces/{space}/stream")).await),
             false => None,
         };
+        let other = match self {
+            Self::Queued => Some(say(&mut gateway, world.other_space(), ada, "slow 10").await),
+            _ => None,
+        };
         let run = if self == Self::Plan {
             self.planned(&mut gateway, world, space).await
         } else {
-            let message = json!({"entityId": ada, "content": self.says()});
-            let posted = gateway.post(&format!("/api/smart-spaces/{space}/messages"), message).await;
-            posted["runs"][0]["runId"].as_str().unwrap().to_owned()
+            say(&mut gateway, space, ada, self.says()).await
         };
-        follow(&mut gateway, &run).await;
+        if self == Self::Stop {
+            gateway.said("failpoint model.first_byte is passed").await;
+            gateway.restart();
+        }
+        self.follow(&mut gateway, &run).await;
+        if let Some(other) = other {
+            Self::Text.follow(&mut gateway, &other).await;
+            let other = gateway.get(&format!("/api/runs/{other}")).await;
+            assert_eq!(other["run"]["status"], "completed", "{other}");
+        }
         let recovery = gateway.reborn.map(|at| at.elapsed());
 
         let events = gateway.get(&format!("/api/runs/{run}/events?limit=200")).await;
@@ -103,8 +143,9 @@ impl Story {
             Some(listener) => listener.until_the_end().await,
             None => Vec::new(),
         };
-        let ended = Ended {
+        let mut ended = Ended {
             deaths: gateway.deaths,
+            stood: None,
             recovery,
             goals: goals.len(),
             heard,
@@ -116,6 +157,8 @@ impl Story {
             recorded: recorded.lines().map(str::to_owned).collect(),
         };
         gateway.stop();
+        // A gateway may also stand while it stops.
+        ended.stood = watch.and_then(hang::Watching::stop);
         ended
     }
 
@@ -139,6 +182,41 @@ impl Story {
             }
         }
     }
+
+    /// Does what the story has to do until the run has ended.
+    async fn follow(self, gateway: &mut Gateway<'_>, run: &str) {
+        let started = Instant::now();
+        loop {
+            assert!(started.elapsed() < PATIENCE, "{run} does not end\n{}", gateway.log());
+            let status = gateway.get(&format!("/api/runs/{run}")).await["run"]["status"].clone();
+            match (status.as_str().unwrap(), self) {
+                ("completed" | "failed" | "canceled", _) => return,
+                ("waiting_tool", Self::Expiry) => {}
+                ("waiting_tool", Self::Cancel) => cancel(gateway, run).await,
+                ("waiting_tool", _) => {
+                    let waits = gateway.get(&format!("/api/waits?runId={run}")).await;
+                    for wait in waits["waits"].as_array().unwrap() {
+                        answer(gateway, run, wait).await;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+async fn say(gateway: &mut Gateway<'_>, space: &str, who: &str, text: &str) -> String {
+    let message = json!({"entityId": who, "content": text});
+    let posted = gateway.post(&format!("/api/smart-spaces/{space}/messages"), message).await;
+    posted["runs"][0]["runId"].as_str().unwrap().to_owned()
+}
+
+/// Asking again changes nothing. After its end a run cannot be stopped.
+async fn cancel(gateway: &mut Gateway<'_>, run: &str) {
+    let (status, said) =
+        gateway.call("POST", &format!("/api/runs/{run}/cancel"), Some(&json!({})), None).await;
+    let ended = status == 409 && gateway.deaths > 0;
+    assert!(status == 200 || ended, "cancel: {status} {said}");
 }
 
 fn armed(failpoint: Option<&str>) -> Vec<(String, String)> {
@@ -147,85 +225,6 @@ fn armed(failpoint: Option<&str>) -> Vec<(String, String)> {
 
 /// How long a run may take, with a death in between.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// More than any of them dies.
-const STORIES: usize = 250;
-
-/// The recorder's file, in the folder that the gateway runs in.
-const RECORDED: &str = "recorded.txt";
-
-/// An agent, a person and a space: what comes before each story.
-pub(crate) struct World {
-    pub(crate) database: Database,
-    pub(crate) spaces: Vec<String>,
-    used: AtomicUsize,
-    pub(crate) ada: String,
-    pub(crate) bot: String,
-}
-
-impl World {
-    pub(crate) async fn new(database: Database) -> Self {
-        let count = if database.url.is_some() { STORIES } else { 1 };
-        Self::with_spaces(database, count).await
-    }
-
-    pub(crate) async fn with_spaces(database: Database, count: usize) -> Self {
-        let mut gateway = Gateway::start(&database, None);
-        let (spaces, ada, bot) = set_up(&mut gateway, count).await;
-        gateway.stop();
-        Self { database, spaces, used: AtomicUsize::new(0), ada, bot }
-    }
-
-    /// A space that no other story on the same database has used.
-    fn next_space(&self) -> &str {
-        let i = self.used.fetch_add(1, Ordering::Relaxed);
-        if self.database.url.is_some() { &self.spaces[i] } else { &self.spaces[0] }
-    }
-}
-
-async fn set_up(gateway: &mut Gateway<'_>, spaces: usize) -> (Vec<String>, String, String) {
-    let config = json!({
-        "agent": {"name": "bot"},
-        "model": {"provider": "demo", "name": "demo"},
-        "tools": [
-            {"name": "read_screen", "description": "On a client"},
-            {"name": "record", "executionType": "recorder", "execution": {"file": RECORDED}},
-            {"name": "approve_record", "executionType": "recorder", "execution": {"file": RECORDED}, "approval": "ask"},
-            {"executionType": "prebuilt", "execution": {"action": "setGoals"}},
-            {"name": "rest", "executionType": "waiting", "execution": {}},
-        ],
-    });
-    gateway.post("/api/agents", json!({"config": config})).await;
-    let id = |value: Value, name: &str| value[name]["id"].as_str().unwrap().to_owned();
-    let ada = id(gateway.post("/api/entities", json!({"type": "human"})).await, "entity");
-    let bot = id(gateway.post("/api/entities/agent", json!({"agentId": "bot"})).await, "entity");
-    let mut made = Vec::new();
-    for _ in 0..spaces {
-        let space = id(gateway.post("/api/smart-spaces", json!({})).await, "smartSpace");
-        for entity in [&ada, &bot] {
-            gateway.post(&format!("/api/smart-spaces/{space}/members"), json!({"entityId": entity})).await;
-        }
-        made.push(space);
-    }
-    (made, ada, bot)
-}
-
-/// Answers whatever the run waits for until it has ended.
-async fn follow(gateway: &mut Gateway<'_>, run: &str) {
-    let started = Instant::now();
-    loop {
-        assert!(started.elapsed() < PATIENCE, "{run} does not end\n{}", gateway.log());
-        let status = gateway.get(&format!("/api/runs/{run}")).await["run"]["status"].clone();
-        match status.as_str().unwrap() {
-            "completed" | "failed" | "canceled" => return,
-            "waiting_tool" => {}
-            _ => continue,
-        }
-        for wait in gateway.get(&format!("/api/waits?runId={run}")).await["waits"].as_array().unwrap() {
-            answer(gateway, run, wait).await;
-        }
-    }
-}
 
 async fn answer(gateway: &mut Gateway<'_>, run: &str, wait: &Value) {
     let id = wait["id"].as_str().unwrap();
@@ -237,7 +236,9 @@ async fn answer(gateway: &mut Gateway<'_>, run: &str, wait: &Value) {
         "approval" => (format!("/api/waits/{id}/answer"), json!({"decision": "allow"})),
         other => panic!("nobody waits for {other} here"),
     };
-    let (status, said) = gateway.call("POST", &path, Some(&body), None).await;
-    // An answer whose first try was taken before a death is a repeat.
-    assert!(status == 200 || status == 409, "{path}: {status} {said}");
+    // One whose first try was taken before a death is a repeat, and taken again.
+    for _ in 0..=usize::from(gateway.deaths > 0) {
+        let (status, said) = gateway.call("POST", &path, Some(&body), None).await;
+        assert_eq!(status, 200, "{path}: {said}");
+    }
 }

@@ -4,6 +4,7 @@
 mod calls;
 mod order;
 mod promises;
+mod refusals;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,9 +12,22 @@ use serde_json::Value;
 
 use crate::history::{History, Nature, Record};
 
-/// A broken promise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Promise {
+/// Names the promises once: as an enum, and as the list of all of them.
+macro_rules! promises {
+    ($($(#[$what:meta])* $name:ident,)*) => {
+        /// A broken promise.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Promise {
+            $($(#[$what])* $name,)*
+        }
+        impl Promise {
+            /// All of them: a test spoils a history for each.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+        }
+    };
+}
+
+promises! {
     /// Inv-C: the numbers of a run's events are 1, 2, 3, …
     Gap,
     /// Nothing follows the end of a run, and it ends once.
@@ -52,6 +66,9 @@ pub enum Promise {
     UnaskedRun,
     /// A prebuilt tool and a due plan happen exactly once.
     KeptCount,
+    /// D10: who asks is not refused for longer than something is away, and a
+    /// little more.
+    LongRefusal,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +82,9 @@ impl std::fmt::Display for Complaint {
         write!(f, "{:?}: {}", self.promise, self.about)
     }
 }
+
+/// How faults of Redis begin: they excuse nothing.
+pub(crate) const REDIS: &str = "redis:";
 
 /// What the complaints are collected in.
 #[derive(Debug, Default)]
@@ -87,6 +107,7 @@ struct Read<'h> {
     logs: BTreeMap<&'h str, Vec<&'h Value>>,
     tools: HashMap<&'h str, Nature>,
     effects: BTreeMap<&'h str, Vec<Effect>>,
+    /// What breaks a promise to clients. That Redis is away must not be felt.
     faults: Vec<(i64, i64)>,
 }
 
@@ -107,7 +128,9 @@ impl<'h> Read<'h> {
                     let effect = Effect { repeat: *repeat, cut: *cut };
                     read.effects.entry(call).or_default().push(effect);
                 }
-                Record::Fault { from, to, .. } => read.faults.push((*from, *to)),
+                Record::Fault { what, from, to } if !what.starts_with(REDIS) => {
+                    read.faults.push((*from, *to));
+                }
                 _ => {}
             }
         }
@@ -124,6 +147,7 @@ pub fn check(history: &History) -> Vec<Complaint> {
     }
     calls::check(&read, &mut found);
     promises::check(history, &read, &mut found);
+    refusals::check(history, &read, &mut found);
     found.0
 }
 

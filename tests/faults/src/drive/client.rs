@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::Yard;
 use super::nodes::SECRET;
 use super::storm::rest;
+use super::{Yard, now_ms};
 use crate::dice::Dice;
+use crate::history::Record;
 
 /// How long something may take when nothing is broken any more.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,6 +25,7 @@ impl Yard {
         key: Option<&str>,
     ) -> Option<(u16, Value)> {
         let started = Instant::now();
+        let mut refused: Option<(u16, i64, i64)> = None;
         loop {
             let hurry = !self.is_calm() && dice.chance(10);
             let once = self.once(dice, method, path, body, key);
@@ -31,9 +33,16 @@ impl Yard {
                 true => tokio::time::timeout(Duration::from_millis(3), once).await.ok().flatten(),
                 false => once.await,
             };
-            match answer {
-                Some((429 | 502..=504, _)) | None => {}
-                Some(answer) => return Some(answer),
+            if let Some((status @ 500..=599, _)) = answer {
+                let now = now_ms();
+                refused = Some((status, refused.map_or(now, |(_, from, _)| from), now));
+            }
+            let over = !matches!(answer, Some((429 | 502..=504, _)) | None);
+            if over && let Some((status, from, to)) = refused {
+                self.note(Record::Refused { asked: format!("{method} {path}"), status, from, to });
+            }
+            if over {
+                return answer;
             }
             if self.quiet() > PATIENCE && started.elapsed() > PATIENCE {
                 return None;

@@ -7,6 +7,9 @@ pub mod far_side;
 mod nodes;
 mod postgres;
 mod readers;
+#[path = "../../../../crates/store/tests/it/redis_server.rs"]
+#[allow(dead_code, reason = "shared with the store's tests, which use all of it")]
+mod redis_server;
 mod stories;
 mod storm;
 
@@ -40,6 +43,8 @@ pub struct Plan {
     /// nothing else breaks, so nothing may be in doubt. The gateway must be a
     /// build with failpoints.
     pub errors: u64,
+    /// The nodes have a Redis between them, which is killed and hangs as well.
+    pub redis: bool,
     /// This package's own program: the far side runs as a process of its own.
     pub far_side: PathBuf,
     pub scenario: Scenario,
@@ -55,6 +60,7 @@ pub(crate) struct Yard {
     plan: Plan,
     nodes: Vec<nodes::Node>,
     postgres: Option<postgres::Postgres>,
+    redis: Option<Mutex<redis_server::RedisServer>>,
     far_side: far_side::FarSide,
     http: reqwest::Client,
     history: Mutex<History>,
@@ -123,9 +129,12 @@ async fn set_up(plan: Plan) -> Yard {
     };
     let first = plan.other.as_ref().filter(|_| plan.onward).unwrap_or(&plan.gateway);
     let url = postgres.as_ref().map(|server| server.url.clone());
+    // It dies with the thread that starts it: the one that waits for the whole play.
+    let redis = plan.redis.then(redis_server::RedisServer::start);
+    let redis_url = redis.as_ref().map(redis_server::RedisServer::url);
     let nodes = (0..count).map(|_| {
         let chance = (plan.errors > 0).then_some((plan.seed, plan.errors));
-        nodes::Node::start(first, url.as_deref(), &far_side.address, chance)
+        nodes::Node::start(first, url.as_deref(), redis_url.as_deref(), &far_side.address, chance)
     });
     let nodes: Vec<_> = nodes.collect();
     let http =
@@ -133,6 +142,7 @@ async fn set_up(plan: Plan) -> Yard {
     let yard = Yard {
         nodes,
         postgres,
+        redis: redis.map(Mutex::new),
         far_side,
         http,
         history: Mutex::default(),

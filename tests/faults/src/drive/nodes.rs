@@ -24,6 +24,7 @@ impl Node {
     pub(crate) fn start(
         program: &Path,
         database: Option<&str>,
+        redis: Option<&str>,
         far_side: &str,
         chance: Option<(u64, u64)>,
     ) -> Self {
@@ -36,6 +37,7 @@ impl Node {
             ("TOOLYARD_ALLOW_PRIVATE_NETWORK", far_side.to_owned()),
         ];
         env.extend(database.map(|url| ("TOOLYARD_DATABASE_URL", url.to_owned())));
+        env.extend(redis.map(|url| ("TOOLYARD_REDIS_URL", url.to_owned())));
         let program = Mutex::new(program.to_owned());
         let node = Self { program, folder, env, child: Mutex::default(), chance, lives: AtomicU64::new(0) };
         node.begin();

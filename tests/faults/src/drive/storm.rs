@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::{Yard, now_ms};
+use crate::check::REDIS;
 use crate::dice::Dice;
 use crate::history::Record;
 
@@ -14,6 +15,11 @@ pub(super) async fn rage(yard: &Yard, dice: &mut Dice, until: Instant) {
         rest(dice.between(200, 1_500)).await;
         let node = dice.below(yard.nodes.len());
         let from = now_ms();
+        if yard.redis.is_some() && dice.chance(25) {
+            let what = redis(yard, dice).await;
+            yard.note(Record::Fault { what, from, to: now_ms() });
+            continue;
+        }
         let what = match (dice.below(10), &yard.postgres) {
             (0..5, _) => kill(yard, node, dice).await,
             (5..8, _) | (_, None) => stand_still(yard, node, dice).await,
@@ -88,6 +94,22 @@ async fn database(yard: &Yard, how: &str, dice: &mut Dice) -> String {
     rest(dice.between(0, 2_000)).await;
     postgres.order("start");
     format!("{how} of the database")
+}
+
+/// It keeps nothing, so nobody may feel it: not by an error, not by a loss.
+async fn redis(yard: &Yard, dice: &mut Dice) -> String {
+    let Some(redis) = &yard.redis else { return String::new() };
+    let hangs = dice.chance(40);
+    match hangs {
+        true => redis.lock().unwrap().signal("STOP"),
+        false => redis.lock().unwrap().kill(),
+    }
+    rest(dice.between(0, 3_000)).await;
+    match hangs {
+        true => redis.lock().unwrap().signal("CONT"),
+        false => redis.lock().unwrap().restart(),
+    }
+    format!("{REDIS} {}", if hangs { "it stands still" } else { "kill -9" })
 }
 
 pub(super) async fn rest(ms: u64) {

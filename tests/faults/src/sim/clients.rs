@@ -12,6 +12,7 @@ use toolyard_store::{StoreError, runs, waits};
 
 use super::Bug;
 use super::cast;
+use super::leases::Luck;
 use super::world::World;
 use crate::history::Record;
 
@@ -51,7 +52,14 @@ impl World {
         let Some(row) = open.get(pick) else { return };
         let call = row.wait.call.clone();
         match row.wait.kind {
-            WaitKind::Client => self.hand_in(&run, &call, cast::seen(&call)).await,
+            WaitKind::Client => {
+                let mut seen = call.clone();
+                if self.bug == Bug::SwappedResult {
+                    let others = open.iter().filter(|w| w.wait.kind == WaitKind::Client);
+                    seen = others.map(|w| w.wait.call.clone()).next_back().unwrap_or(seen);
+                }
+                self.hand_in(&run, &call, cast::seen(&seen)).await;
+            }
             WaitKind::Approval => {
                 let allow = !self.dice.chance(25);
                 self.decide(&run, &call, allow).await;
@@ -69,7 +77,8 @@ impl World {
         if self.bug == Bug::SecondResult {
             self.fact(run, call, Fact::Result(value.clone())).await;
         }
-        if status == 200 && !early && self.dice.chance(15) {
+        let lost = status == 503 || (status == 200 && !early && self.dice.chance(15));
+        if lost {
             self.pending.push(Pending::Result { run: run.clone(), call: call.clone(), value });
             return;
         }
@@ -78,7 +87,11 @@ impl World {
 
     async fn decide(&mut self, run: &RunId, call: &CallId, allow: bool) {
         let status = self.fact(run, call, if allow { Fact::Yes } else { Fact::No }).await;
-        if status == 200 && allow && self.dice.chance(15) {
+        if self.bug == Bug::IgnoredNo && !allow {
+            self.effect(call, false);
+        }
+        let lost = status == 503 || (status == 200 && self.dice.chance(15));
+        if lost && allow {
             self.pending.push(Pending::Yes { run: run.clone(), call: call.clone() });
             return;
         }
@@ -92,6 +105,7 @@ impl World {
         let owner = node.map(|node| self.nodes[node].owner());
         let (tenant, id, call, now) = (cast::tenant(), run.clone(), call.clone(), self.now());
         let (again, sleeps) = (self.bug == Bug::SecondResult, self.bug == Bug::NoWake);
+        let luck = self.luck();
         let done = self.store.write(move |tx| {
             Box::pin(async move {
                 let row = runs::lock(tx, &tenant, &id).await?.expect("a run");
@@ -135,10 +149,24 @@ impl World {
                 let wakes = facts::wakes(&events, left) && !sleeps;
                 let wake = if wakes { Wake::Yes(owner.as_ref()) } else { Wake::No };
                 let done = log::append_fact(tx, &row, &events, wake).await?;
-                Ok::<_, StoreError>((200, done.assigned))
+                luck.judge((200, done.assigned))
             })
         });
-        let (status, assigned) = done.await.expect("the store takes facts");
+        self.answered(run, node, done.await, luck)
+    }
+
+    /// What the caller of a fact hears, and the worker that starts with it.
+    fn answered(
+        &mut self,
+        run: &RunId,
+        node: Option<usize>,
+        done: Result<(u16, Option<i64>), StoreError>,
+        luck: Luck,
+    ) -> u16 {
+        if luck == Luck::ReplyLost {
+            return 503;
+        }
+        let Ok((status, assigned)) = done else { return 503 };
         if let (Some(node), Some(epoch)) = (node, assigned) {
             self.start(node, run, epoch, false);
         }
@@ -170,6 +198,7 @@ impl World {
         let node = self.awake_node();
         let owner = node.map(|node| self.nodes[node].owner());
         let (tenant, id, again) = (cast::tenant(), run.clone(), self.bug == Bug::SecondCancel);
+        let luck = self.luck();
         let done = self.store.write(move |tx| {
             Box::pin(async move {
                 let row = runs::lock(tx, &tenant, &id).await?.expect("a run");
@@ -183,13 +212,9 @@ impl World {
                 let by = Guarded::Shown(cast::person());
                 let events: Arc<[Event]> = vec![CancelRequested { reason: None, by }.into()].into();
                 let done = log::append_fact(tx, &row, &events, Wake::Yes(owner.as_ref())).await?;
-                Ok::<_, StoreError>((200, done.assigned))
+                luck.judge((200, done.assigned))
             })
         });
-        let (status, assigned) = done.await.expect("the store takes facts");
-        if let (Some(node), Some(epoch)) = (node, assigned) {
-            self.start(node, run, epoch, false);
-        }
-        status
+        self.answered(run, node, done.await, luck)
     }
 }

@@ -5,6 +5,7 @@
 
 mod cast;
 mod clients;
+mod leases;
 mod node;
 mod world;
 
@@ -30,10 +31,22 @@ pub enum Bug {
     NoWake,
     /// A second cancel is a second event.
     SecondCancel,
+    /// A result lands on another call than the one it is for.
+    SwappedResult,
+    /// What somebody said no to happens all the same.
+    IgnoredNo,
+    /// A tool says "done" and has done nothing.
+    SkippedEffect,
+    /// A call is given up as uncertain although its answer came.
+    EarlyDoubt,
+    /// A reader misses an event now and then.
+    MissedEvent,
+    /// A request is answered with a run that was never made.
+    LostRun,
 }
 
 impl Bug {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 13] = [
         Self::NoFencing,
         Self::BlindRepeat,
         Self::ActFirst,
@@ -41,7 +54,18 @@ impl Bug {
         Self::SecondResult,
         Self::NoWake,
         Self::SecondCancel,
+        Self::SwappedResult,
+        Self::IgnoredNo,
+        Self::SkippedEffect,
+        Self::EarlyDoubt,
+        Self::MissedEvent,
+        Self::LostRun,
     ];
+
+    /// By its name, as a stored seed says it.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().chain([Self::None]).find(|bug| format!("{bug:?}") == name)
+    }
 }
 
 /// What one play was like.

@@ -8,8 +8,7 @@ use toolyard_dialects::native::event_view;
 use toolyard_engine::{Effect, EffectId, Input, Verdict};
 use toolyard_protocol::event::Event;
 use toolyard_protocol::{CallId, RunId, Timestamp, ToolOutcome, Viewer};
-use toolyard_store::runs::Owner;
-use toolyard_store::{Clock, ManualClock, Settings, Store, StoreError, log, nodes, runs, waits};
+use toolyard_store::{Clock, ManualClock, Settings, Store, StoreError, log, runs, waits};
 
 use super::Bug;
 use super::cast;
@@ -19,7 +18,7 @@ use crate::dice::Dice;
 use crate::history::{History, Record};
 
 const START_MS: i64 = 1_800_000_000_000;
-const LEASE_MS: u64 = 4_000;
+pub(super) const LEASE_MS: u64 = 4_000;
 const MOST_RUNS: usize = 6;
 
 pub(super) struct World {
@@ -38,7 +37,7 @@ pub(super) struct World {
     /// Where each run's reader stands.
     cursors: BTreeMap<RunId, i64>,
     /// Faults go on.
-    stormy: bool,
+    pub(super) stormy: bool,
     _folder: tempfile::TempDir,
 }
 
@@ -89,7 +88,8 @@ impl World {
                 self.clock.advance(i64::try_from(ms).unwrap_or(0));
             }
             9..17 if awake => self.beat(node).await,
-            17..24 if awake => self.claim(node).await,
+            17..21 if awake => self.claim(node).await,
+            21..24 if awake => self.adopt(node).await,
             24..50 if awake => self.work(node).await,
             50..74 if awake => self.land(node).await,
             74..86 => self.client().await,
@@ -117,6 +117,7 @@ impl World {
             for node in 0..self.nodes.len() {
                 self.beat(node).await;
                 self.claim(node).await;
+                self.adopt(node).await;
                 self.work(node).await;
                 self.land(node).await;
             }
@@ -146,6 +147,11 @@ impl World {
         if self.runs.len() == MOST_RUNS {
             return;
         }
+        if self.bug == Bug::LostRun && self.dice.chance(20) {
+            let (key, run) = ("key of nothing".to_owned(), "run_that_was_told".to_owned());
+            self.history.push(Record::Made { key, run });
+            return;
+        }
         let id = RunId::parse(&format!("run_{}", self.runs.len() + 1)).unwrap();
         let new = cast::new_run(&id);
         let node = self.awake_node();
@@ -172,21 +178,6 @@ impl World {
         let claim = (!recovered || self.bug != Bug::BlindRepeat).then_some(recovered);
         let owner = self.nodes[node].owner();
         self.nodes[node].workers.insert(run.clone(), Worker::new(run, epoch, owner, claim));
-    }
-
-    async fn beat(&self, node: usize) {
-        let owner = self.nodes[node].owner();
-        let beat =
-            self.store.write(move |tx| Box::pin(async move { nodes::beat(tx, &owner, LEASE_MS).await }));
-        beat.await.map_err(|e: StoreError| e).expect("the store beats");
-    }
-
-    async fn claim(&mut self, node: usize) {
-        let owner = self.nodes[node].owner();
-        let claim = self.store.write(move |tx| Box::pin(async move { runs::claim(tx, &owner, 4).await }));
-        for claimed in claim.await.map_err(|e: StoreError| e).expect("the store claims") {
-            self.start(node, &claimed.run, claimed.epoch, claimed.recovered);
-        }
     }
 
     /// Lets one worker of a node look at its run.
@@ -232,7 +223,7 @@ impl World {
         }
     }
 
-    fn troubled(&mut self, times: usize) {
+    pub(super) fn troubled(&mut self, times: usize) {
         let now = self.now().millis();
         for _ in 0..times {
             self.history.push(Record::Fault { what: "database".into(), from: now, to: now });
@@ -324,16 +315,18 @@ impl World {
     fn happen(&mut self, effect: &Effect, unheard: bool) -> ToolOutcome {
         let Effect::RunTool { call, idempotent, .. } = effect else { return ToolOutcome::Ok(json!(null)) };
         let cut = unheard || (self.stormy && !idempotent && self.dice.chance(4));
-        if self.bug != Bug::ActFirst {
+        let skips = self.bug == Bug::SkippedEffect && !cut && self.dice.chance(30);
+        if self.bug != Bug::ActFirst && !skips {
             self.effect(call, cut);
         }
-        match cut {
+        let doubts = self.bug == Bug::EarlyDoubt && self.dice.chance(30);
+        match cut || doubts {
             true => ToolOutcome::Uncertain("nobody knows".to_owned()),
             false => ToolOutcome::Ok(json!({ "sent": call })),
         }
     }
 
-    fn effect(&mut self, call: &CallId, cut: bool) {
+    pub(super) fn effect(&mut self, call: &CallId, cut: bool) {
         let repeat = !self.done.insert(call.clone());
         let at = self.now().millis();
         self.history.push(Record::Effect { call: call.to_string(), at, repeat, cut });
@@ -358,11 +351,6 @@ impl World {
         self.nodes[node].frozen = false;
         self.leave(before).await;
         self.beat(node).await;
-    }
-
-    async fn leave(&self, owner: Owner) {
-        let gone = self.store.write(move |tx| Box::pin(async move { nodes::leave(tx, &owner).await }));
-        gone.await.map_err(|e: StoreError| e).expect("the store forgets");
     }
 
     /// A node stands still for longer than its lease.
@@ -393,9 +381,12 @@ impl World {
         let from = self.cursors.get(run).copied().unwrap_or(0);
         for (seq, data) in self.log(run, from, limit).await {
             let name = data["type"].as_str().unwrap_or_default().to_owned();
+            self.cursors.insert(run.clone(), seq);
+            if self.bug == Bug::MissedEvent && self.dice.chance(5) {
+                continue;
+            }
             let reader = format!("reader of {run}");
             self.history.push(Record::Read { reader, run: run.to_string(), seq, name });
-            self.cursors.insert(run.clone(), seq);
         }
     }
 

@@ -93,15 +93,46 @@ fn complains(history: &History, promise: Promise, how: &str) {
     assert!(found.iter().any(|c| c.promise == promise), "{how}: {found:#?}");
 }
 
-#[test]
-fn seeded_bugs_in_a_log_are_found() {
+/// Each promise with ways to break it in a history that is fine.
+type Spoiler<'s> = &'s mut dyn FnMut(Promise, &str, &dyn Fn(&mut History));
+
+/// Spoils a history in one way after the other; each must be found and named.
+fn all_are_found(ways: fn(Spoiler<'_>)) {
     let fine = fine();
     assert_eq!(check(&fine), []);
-    let spoil = |promise: Promise, how: &str, spoil: &dyn Fn(&mut History)| {
+    ways(&mut |promise, how, spoil| {
         let mut history = fine.clone();
         spoil(&mut history);
         complains(&history, promise, how);
-    };
+    });
+}
+
+#[test]
+fn every_promise_can_be_broken() {
+    let mut broken = Vec::new();
+    for ways in [in_a_log, outside_the_log, of_readers] {
+        ways(&mut |promise, _, _| broken.push(promise));
+    }
+    let never: Vec<_> = Promise::ALL.iter().filter(|promise| !broken.contains(promise)).collect();
+    assert!(never.is_empty(), "no history is spoiled for {never:?}");
+}
+
+#[test]
+fn seeded_bugs_in_a_log_are_found() {
+    all_are_found(in_a_log);
+}
+
+#[test]
+fn seeded_bugs_outside_the_log_are_found() {
+    all_are_found(outside_the_log);
+}
+
+#[test]
+fn seeded_bugs_of_readers_are_found() {
+    all_are_found(of_readers);
+}
+
+fn in_a_log(spoil: Spoiler<'_>) {
     spoil(Promise::Gap, "an event is missing", &|h| drop(h.0.remove(at(h, "message.assistant"))));
     spoil(Promise::Gap, "two events change places", &|h| {
         let i = at(h, "run.started");
@@ -151,14 +182,7 @@ fn seeded_bugs_in_a_log_are_found() {
     });
 }
 
-#[test]
-fn seeded_bugs_outside_the_log_are_found() {
-    let fine = fine();
-    let spoil = |promise: Promise, how: &str, spoil: &dyn Fn(&mut History)| {
-        let mut history = fine.clone();
-        spoil(&mut history);
-        complains(&history, promise, how);
-    };
+fn outside_the_log(spoil: Spoiler<'_>) {
     let sent = |h: &History| {
         let id = call(h, of_nature(h, Nature::Outside).unwrap());
         h.0.iter().position(|r| matches!(r, Record::Effect { call, .. } if *call == id)).unwrap()
@@ -222,27 +246,45 @@ fn seeded_bugs_outside_the_log_are_found() {
     spoil(Promise::KeptCount, "a goal is made twice", &|h| {
         h.push(Record::Kept { mark: "goal".to_owned(), count: 2, wanted: 1 });
     });
+    let refused = |from: i64, to: i64| Record::Refused { asked: "GET /".to_owned(), status: 503, from, to };
+    spoil(Promise::LongRefusal, "a refusal while nothing is away", &|h| h.push(refused(0, 0)));
+    spoil(Promise::LongRefusal, "a refusal that Redis is blamed for", &|h| {
+        h.push(Record::Fault { what: "redis: kill -9".to_owned(), from: 0, to: 9 });
+        h.push(refused(1, 2));
+    });
+    spoil(Promise::LongRefusal, "a refusal that outlasts what is away", &|h| {
+        h.push(Record::Fault { what: "crash of the database".to_owned(), from: 0, to: 1_000 });
+        h.push(refused(500, 6_001));
+    });
 }
 
+fn of_readers(spoil: Spoiler<'_>) {
+    let heard = |h: &History| -> Vec<usize> {
+        (0..h.0.len()).filter(|i| matches!(h.0[*i], Record::Read { .. })).collect()
+    };
+    spoil(Promise::Reader, "a reader misses an event", &|h| drop(h.0.remove(heard(h)[0])));
+    spoil(Promise::Reader, "a reader hears an event twice", &|h| {
+        let first = heard(h)[0];
+        h.0.insert(first, h.0[first].clone());
+    });
+    spoil(Promise::Reader, "a reader never hears the end", &|h| {
+        drop(h.0.remove(*heard(h).last().unwrap()));
+    });
+    spoil(Promise::Reader, "a reader hears something else", &|h| {
+        let first = heard(h)[0];
+        if let Record::Read { name, .. } = &mut h.0[first] {
+            *name = "run.failed".to_owned();
+        }
+    });
+}
+
+/// What an outage excuses, it excuses: no complaint is the rule.
 #[test]
-fn seeded_bugs_of_readers_are_found() {
-    let fine = fine();
-    let heard: Vec<usize> = (0..fine.0.len()).filter(|i| matches!(fine.0[*i], Record::Read { .. })).collect();
-    let (first, last) = (heard[0], *heard.last().unwrap());
-    let mut missed = fine.clone();
-    missed.0.remove(first);
-    complains(&missed, Promise::Reader, "a reader misses an event");
-    let mut again = fine.clone();
-    again.0.insert(first, fine.0[first].clone());
-    complains(&again, Promise::Reader, "a reader hears an event twice");
-    let mut short = fine.clone();
-    short.0.remove(last);
-    complains(&short, Promise::Reader, "a reader never hears the end");
-    let mut other = fine.clone();
-    if let Record::Read { name, .. } = &mut other.0[first] {
-        *name = "run.failed".to_owned();
-    }
-    complains(&other, Promise::Reader, "a reader hears something else");
+fn d10_a_refusal_within_an_outage_and_a_little_more_is_fine() {
+    let mut history = fine();
+    history.push(Record::Fault { what: "crash of the database".to_owned(), from: 0, to: 1_000 });
+    history.push(Record::Refused { asked: "GET /".to_owned(), status: 503, from: 500, to: 5_900 });
+    assert_eq!(check(&history), []);
 }
 
 /// A history that is written down and read again is judged in the same way.

@@ -26,6 +26,7 @@ fn storm(database: Database, seed: u64) -> History {
         other: None,
         onward: false,
         errors: 0,
+        redis: false,
         far_side: env!("CARGO_BIN_EXE_toolyard-faults").into(),
         scenario: Scenario::Mixed,
         database,

@@ -1,0 +1,82 @@
+//! An agent, a person and spaces: what comes before each story.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::database::Database;
+use crate::gateway::Gateway;
+
+/// More than any walk along all places tells.
+const STORIES: usize = 250;
+
+/// The recorder's file, in the folder that the gateway runs in.
+pub(crate) const RECORDED: &str = "recorded.txt";
+
+/// An agent, a person and a space: what comes before each story.
+pub(crate) struct World {
+    pub(crate) database: Database,
+    pub(crate) spaces: Vec<String>,
+    used: AtomicUsize,
+    pub(crate) ada: String,
+    pub(crate) bot: String,
+}
+
+impl World {
+    pub(crate) async fn new(database: Database) -> Self {
+        Self::for_stories(database, STORIES).await
+    }
+
+    /// Room for so many stories: on PostgreSQL they share one database.
+    pub(crate) async fn for_stories(database: Database, count: usize) -> Self {
+        let count = if database.url.is_some() { count } else { 2 };
+        Self::with_spaces(database, count).await
+    }
+
+    pub(crate) async fn with_spaces(database: Database, count: usize) -> Self {
+        let mut gateway = Gateway::start(&database, None);
+        let (spaces, ada, bot) = set_up(&mut gateway, count).await;
+        gateway.stop();
+        Self { database, spaces, used: AtomicUsize::new(0), ada, bot }
+    }
+
+    /// A space that no other story on the same database has used.
+    pub(crate) fn next_space(&self) -> &str {
+        let i = self.used.fetch_add(1, Ordering::Relaxed);
+        if self.database.url.is_some() { &self.spaces[i] } else { &self.spaces[0] }
+    }
+
+    /// The space where somebody else keeps the gateway busy.
+    pub(crate) fn other_space(&self) -> &str {
+        self.spaces.last().unwrap()
+    }
+}
+
+async fn set_up(gateway: &mut Gateway<'_>, spaces: usize) -> (Vec<String>, String, String) {
+    let config = json!({
+        "agent": {"name": "bot"},
+        "model": {"provider": "demo", "name": "demo"},
+        "tools": [
+            {"name": "read_screen", "description": "On a client"},
+            {"name": "brief_screen", "description": "On a client, for a moment", "expiresMs": 300},
+            {"name": "record_safely", "executionType": "recorder", "execution": {"file": RECORDED}, "idempotent": true},
+            {"name": "record", "executionType": "recorder", "execution": {"file": RECORDED}},
+            {"name": "approve_record", "executionType": "recorder", "execution": {"file": RECORDED}, "approval": "ask"},
+            {"executionType": "prebuilt", "execution": {"action": "setGoals"}},
+            {"name": "rest", "executionType": "waiting", "execution": {}},
+        ],
+    });
+    gateway.post("/api/agents", json!({"config": config})).await;
+    let id = |value: Value, name: &str| value[name]["id"].as_str().unwrap().to_owned();
+    let ada = id(gateway.post("/api/entities", json!({"type": "human"})).await, "entity");
+    let bot = id(gateway.post("/api/entities/agent", json!({"agentId": "bot"})).await, "entity");
+    let mut made = Vec::new();
+    for _ in 0..spaces {
+        let space = id(gateway.post("/api/smart-spaces", json!({})).await, "smartSpace");
+        for entity in [&ada, &bot] {
+            gateway.post(&format!("/api/smart-spaces/{space}/members"), json!({"entityId": entity})).await;
+        }
+        made.push(space);
+    }
+    (made, ada, bot)
+}
