@@ -87,7 +87,8 @@ async fn x5_each_kind_of_body_has_its_own_limit() {
     let file = |size: usize| "x".repeat(size);
     let name = |size| filled(size, json!({}), "name");
     let json_type = "application/json";
-    let cases: [(&str, &str, usize, &dyn Fn(usize) -> String); 4] = [
+    type OfSize<'a> = &'a dyn Fn(usize) -> String;
+    let cases: [(&str, &str, usize, OfSize<'_>); 4] = [
         ("/api/smart-spaces", json_type, 1000, &name),
         (&results, json_type, 2000, &result),
         (&said, json_type, 3000, &message),
