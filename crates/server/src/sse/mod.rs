@@ -36,9 +36,9 @@ use reader::Reader;
 pub(crate) const RUN: HeaderName = HeaderName::from_static("x-toolyard-run");
 
 /// Frames and bytes that wait for a client to read them. When either is full,
-/// the filler waits. A client that takes nothing of it for `limits.reader_seconds`
-/// is cut and comes back. The system takes up to half of what it keeps at once
-/// (see `UNSENT`), so a line that needs longer for that looks as if it took nothing.
+/// the filler waits `limits.reader_seconds` for room for the next part, and as
+/// long for the queue to empty before it reads the log on; then the connection
+/// is cut and the client comes back.
 const BACKLOG: usize = 64;
 const BACKLOG_BYTES: usize = 64 << 10;
 

@@ -4,11 +4,9 @@
 //! is putting into it, part by part.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::Instant;
 
 /// The client left.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,12 +58,7 @@ impl Outlet {
 
     /// So many bytes would go in now.
     pub(super) fn takes(&self, bytes: usize) -> bool {
-        self.room() >= bytes
-    }
-
-    /// The bytes that would go in now. What somebody waits for is not among them.
-    pub(super) fn room(&self) -> usize {
-        self.room.available_permits()
+        self.room.available_permits() >= bytes
     }
 
     /// All that was sent is written.
@@ -84,33 +77,6 @@ impl Outlet {
 
     pub(super) async fn closed(&self) {
         self.frames.closed().await;
-    }
-}
-
-/// How long a client may take nothing. Each part that it takes starts it anew.
-#[derive(Debug)]
-pub(super) struct Patience {
-    room: usize,
-    since: Instant,
-    most: Duration,
-}
-
-impl Patience {
-    pub(super) fn new(outlet: &Outlet, most: Duration) -> Self {
-        Self { room: outlet.room(), since: Instant::now(), most }
-    }
-
-    /// When it ends, if nothing is taken.
-    pub(super) fn end(&self) -> Instant {
-        self.since + self.most
-    }
-
-    /// Looks at the room again. False if it has not grown for too long.
-    pub(super) fn holds(&mut self, room: usize, now: Instant) -> bool {
-        if room > self.room {
-            (self.room, self.since) = (room, now);
-        }
-        now < self.end()
     }
 }
 
@@ -182,35 +148,6 @@ mod tests {
         assert_eq!(inlet.next().await.unwrap().len(), 1000);
         drop(inlet);
         assert_eq!(out.send(frame(1)).await, Err(Left));
-    }
-
-    #[tokio::test]
-    async fn s2_patience_begins_anew_with_each_part_that_is_taken() {
-        let second = Duration::from_secs(1);
-        let (out, mut inlet) = channel(8, 40);
-        for _ in 0..4 {
-            out.send(Bytes::from(vec![b'x'; 10])).await.unwrap();
-        }
-        let mut patience = Patience::new(&out, 20 * second);
-        let start = patience.since;
-        assert!(patience.holds(out.room(), start + 19 * second));
-        let all = inlet.next().await.unwrap();
-        assert!(!patience.holds(out.room(), start + 20 * second), "taken, but not written");
-        drop(all);
-        assert!(patience.holds(out.room(), start + 25 * second));
-        assert!(patience.holds(out.room(), start + 44 * second));
-        assert!(!patience.holds(out.room(), start + 45 * second));
-    }
-
-    #[tokio::test]
-    async fn room_that_somebody_waited_for_in_vain_is_there_again() {
-        let (out, mut inlet) = channel(8, 40);
-        for _ in 0..2 {
-            out.send(Bytes::from(vec![b'x'; 20])).await.unwrap();
-        }
-        drop(inlet.frames.recv().await);
-        assert!(out.drained().now_or_never().is_none());
-        assert_eq!(out.room(), 20);
     }
 
     #[tokio::test]
