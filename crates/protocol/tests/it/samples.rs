@@ -353,6 +353,7 @@ fn returned(visibility: Visibility) -> Vec<Event> {
     let error = ToolOutcome::Failed(own(visibility, "error"));
     let mut failed = ToolReturned::new(call(1), tool(visibility), visibility, error, Actor::Gateway {});
     ok.spent = Spent { usage: usage(), cost: Some(5) }.into();
+    failed.code = Some(toolyard_protocol::ErrorCode::ToolNotFound);
     failed.spent = ok.spent.clone();
     vec![ok.into(), failed.into()]
 }
