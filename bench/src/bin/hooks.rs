@@ -131,8 +131,18 @@ fn bundle() -> Result<Bundle, String> {
 }
 
 fn scene() -> Scene {
-    let (provider, message) = ("demo".to_owned(), "msg_1".to_owned());
-    Scene { run: RunId::mint(), client: None, thread: None, provider, message, step: 1, trace: None }
+    Scene {
+        run: RunId::mint(),
+        agent: "bench".to_owned(),
+        client: None,
+        thread: None,
+        provider: "demo".to_owned(),
+        model: "demo".to_owned(),
+        spoken: None,
+        message: "msg_1".to_owned(),
+        step: 1,
+        trace: None,
+    }
 }
 
 fn own_time() -> Duration {
