@@ -111,7 +111,7 @@ fn a_secret_key_meets_every_field_of_every_payload() {
         "run.completed" => matches!(field, "error" | "message"),
         "run.canceled" => field == "error",
         "run.failed" => field == "message",
-        "tool-output-available" => field == "error",
+        "tool-output-available" => matches!(field, "error" | "code"),
         "tool-error" => matches!(field, "output" | "blob"),
         _ => false,
     };

@@ -190,6 +190,7 @@ fn other_entity(route: &Route) -> Told {
             Told::Forbidden
         }
         (_, "/api/knowledge/{document}" | "/api/inbox/{notice}") => Told::Forbidden,
+        ("GET", "/api/entities/{entity}/stream") => Told::Forbidden,
         ("DELETE", "/api/grants/{grant}") => Told::Nothing,
         (_, "/api/chat/{chat}/stop" | "/api/chat/{chat}/stream") => Told::Nothing,
         (_, "/copilotkit/agent/{agent}/stop/{thread}") => Told::Nothing,

@@ -118,6 +118,8 @@ async fn planted(yard: &Yard) -> (Vec<String>, Vec<(&'static str, String)>) {
         ("{path}", format!("assistant/tasks/{run}")),
         ("{call}", text(&wait["toolCallId"])),
         ("{run}", run),
+        // All that he may follow, in one stream.
+        ("{entity}", yard.bob.clone()),
         ("{space}", space.clone()),
         ("{chat}", space.clone()),
         ("{agent}", "assistant".to_owned()),
