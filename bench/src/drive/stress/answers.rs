@@ -1,4 +1,4 @@
-//! L4: a database full of runs that wait for their clients, of which some come,
+//! L4: a database full of runs that wait for their clients, who come,
 //! in no order.
 
 use std::sync::Arc;

@@ -39,7 +39,7 @@ impl Amounts {
         waves: 10,
         slow: 500,
         waiting: 100_000,
-        answered: 10_000,
+        answered: 100_000,
         messages: 10_000,
     };
     /// A first look.
