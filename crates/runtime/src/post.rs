@@ -74,8 +74,11 @@ impl Runtime {
         let tenant = &post.by.tenant;
         let (space, picks) = find_space(tx, post).await?;
         let listeners = if post.trigger_agents { self.listeners(tx, post).await? } else { Vec::new() };
-        // Whoever is refused is refused by now.
-        tx.settle();
+        // Whoever is refused is refused by now. A live run may have others below it, whose
+        // logs are read.
+        if !listeners.iter().any(|listener| matches!(listener.ear, Ear::Live(_))) {
+            tx.settle();
+        }
         let new = NewMessage {
             id: MessageId::mint(),
             speaker: post.speaker,

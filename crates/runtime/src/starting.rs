@@ -75,7 +75,7 @@ impl Desk {
         created: Option<&RunCreated>,
     ) -> Result<Option<Earlier>, StoreError> {
         match created.filter(|_| self.runtime.store.is_sqlite()) {
-            Some(created) => Earlier::read_if_short(tx, tenant, created).await,
+            Some(created) => Earlier::bring(tx, tenant, created).await,
             None => Ok(None),
         }
     }

@@ -198,25 +198,90 @@ pub async fn history(
     after: i64,
     up_to: i64,
 ) -> Result<Vec<Said>, StoreError> {
+    of_history(tx, tenant, space, branch, (after, up_to), |r| {
+        Ok(Said {
+            seq: r.int(0)?,
+            speaker: r.parsed(1, |t| Speaker::parse(t).ok_or("not a speaker"))?,
+            entity: r.opt_parsed(2, EntityId::parse)?,
+            parts: r.parsed(3, |t| serde_json::from_str(t))?,
+        })
+    })
+    .await
+}
+
+/// A message of a history as it lies in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    seq: i64,
+    speaker: String,
+    entity: Option<String>,
+    parts: String,
+}
+
+impl Unread {
+    /// None if this release cannot read it.
+    pub fn read(&self) -> Option<Said> {
+        Some(Said {
+            seq: self.seq,
+            speaker: Speaker::parse(&self.speaker)?,
+            entity: self.entity.as_deref().map(EntityId::parse).transpose().ok()?,
+            parts: serde_json::from_str(&self.parts).ok()?,
+        })
+    }
+}
+
+/// As [`history`], for whoever reads it later.
+pub async fn history_unread(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    branch: &BranchId,
+    after: i64,
+    up_to: i64,
+) -> Result<Vec<Unread>, StoreError> {
+    of_history(tx, tenant, space, branch, (after, up_to), |r| {
+        Ok(Unread { seq: r.int(0)?, speaker: r.text(1)?, entity: r.opt_text(2)?, parts: r.text(3)? })
+    })
+    .await
+}
+
+async fn of_history<T: Send>(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    branch: &BranchId,
+    (after, up_to): (i64, i64),
+    map: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send + Sync,
+) -> Result<Vec<T>, StoreError> {
     let mut said = Vec::new();
     for Stretch { branch, up_to } in branches::chain(tx, tenant, space, branch, up_to).await?.iter().rev() {
         let stretch = tx
             .all(
                 "SELECT pos, speaker, entity, parts FROM messages WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos > $4 AND pos <= $5 ORDER BY pos",
                 args![tenant.as_str(), space.as_str(), branch.as_str(), after, *up_to],
-                |r| {
-                    Ok(Said {
-                        seq: r.int(0)?,
-                        speaker: r.parsed(1, |t| Speaker::parse(t).ok_or("not a speaker"))?,
-                        entity: r.opt_parsed(2, EntityId::parse)?,
-                        parts: r.parsed(3, |t| serde_json::from_str(t))?,
-                    })
-                },
+                &map,
             )
             .await?;
         said.extend(stretch);
     }
     Ok(said)
+}
+
+/// The bytes of what was said in a space up to a position.
+pub async fn weight(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    up_to: i64,
+) -> Result<i64, StoreError> {
+    let sum = tx
+        .one(
+            "SELECT coalesce(sum(octet_length(parts)), 0) FROM messages WHERE tenant = $1 AND space = $2 AND pos <= $3",
+            args![tenant.as_str(), space.as_str(), up_to],
+            |r| r.int(0),
+        )
+        .await?;
+    Ok(sum.unwrap_or(0))
 }
 
 /// As [`history`] from the beginning, with all that is stored of each message.

@@ -46,8 +46,9 @@ impl Process {
         let mut command = Command::new(&settings.program);
         command.args(&settings.arguments).current_dir("/");
         // The process sees nothing of the gateway's environment. With this value
-        // the C library looks for no time zone file.
-        command.env_clear().env("TZ", "UTC0");
+        // the C library looks for no time zone file, and with the other one (in KiB) the
+        // allocator sets aside less than the process may have: its limit counts that too.
+        command.env_clear().env("TZ", "UTC0").env("MIMALLOC_ARENA_RESERVE", "65536");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {

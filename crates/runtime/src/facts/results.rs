@@ -83,7 +83,10 @@ pub(crate) async fn take_all(
 ) -> Result<Vec<Submitted>, Refused> {
     let own = waits::of_run(tx, &held.row.tenant, &held.row.id).await?;
     if results.iter().all(|(call, _)| find(&own, call).is_ok()) {
-        tx.settle();
+        // A turn may be refused for something else that it brings.
+        if manner == Manner::Told {
+            tx.settle();
+        }
         return take(tx, held, own, caller, results, manner, desk).await;
     }
     let below = waits::below(tx, &held.row.tenant, &held.row.id).await?;

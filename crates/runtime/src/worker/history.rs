@@ -11,6 +11,7 @@ use toolyard_protocol::event::RunCreated;
 use toolyard_protocol::message::Part;
 use toolyard_protocol::tool::ToolSpec;
 use toolyard_protocol::{Hash, MessageId, TenantId, limits};
+use toolyard_store::compactions::{self, Compaction, Reader};
 use toolyard_store::messages::{self, Said};
 use toolyard_store::{StoreError, Tx, blobs};
 use toolyard_tools::prebuilt::READ_RESULT;
@@ -41,8 +42,8 @@ impl Past {
 /// Fresh from the database.
 #[derive(Default)]
 struct Read {
-    /// None if it is known.
-    earlier: Option<Earlier>,
+    compaction: Option<Compaction>,
+    before: Vec<Said>,
     /// Messages that the run took.
     later: Vec<(MessageId, Said)>,
     /// Values that lie beside the log.
@@ -60,16 +61,15 @@ impl Worker {
         let reading = self.reading();
         let known = self.before.is_some();
         let alone = taken.is_empty() && blobs.is_empty();
-        let read = match self.earlier.take().filter(Earlier::is_fresh) {
+        let read = match self.earlier.take().and_then(Earlier::open) {
             _ if known && alone => Read::default(),
-            Some(earlier) if alone => Read { earlier: Some(earlier), ..Read::default() },
+            Some((compaction, before)) if alone => Read { compaction, before, ..Read::default() },
             _ => self.read_history(created, known, taken, blobs, reading.clone()).await?,
         };
-        let Read { earlier, later, large } = read;
-        let (compaction, said) = earlier.map(|e| (e.compaction, e.said)).unwrap_or_default();
+        let Read { compaction, before, later, large } = read;
         let past = self.before.get_or_insert_with(|| Past {
             summary: compaction.map(|c| c.summary).filter(|text| !text.is_empty()),
-            messages: said
+            messages: before
                 .into_iter()
                 .map(|message| {
                     let (seq, mut turns) = (message.seq, Vec::new());
@@ -101,8 +101,12 @@ impl Worker {
                 (tenant.clone(), created.clone(), taken.clone(), blobs.clone(), reading.clone());
             Box::pin(async move {
                 let mut read = Read::default();
-                if !known {
-                    read.earlier = Some(Earlier::read(tx, &tenant, &created).await?);
+                if let (Some(space), false) = (&created.space, known) {
+                    let (branch, to) = (&created.branch, created.history_to);
+                    let reader = Reader { space, branch, agent: created.agent_entity.as_ref() };
+                    read.compaction = compactions::latest(tx, &tenant, reader, to).await?;
+                    let after = read.compaction.as_ref().map_or(0, |c| c.up_to);
+                    read.before = messages::history(tx, &tenant, space, branch, after, to).await?;
                 }
                 for id in &taken {
                     let taken = messages::get(tx, &tenant, id).await?;
@@ -111,10 +115,7 @@ impl Worker {
                 // The newest files first: there is room for so many.
                 let mut room = limits::MODEL_FILES_BYTES;
                 let later = read.later.iter_mut().map(|(_, message)| message);
-                for message in later
-                    .rev()
-                    .chain(read.earlier.iter_mut().flat_map(|earlier| earlier.said.iter_mut().rev()))
-                {
+                for message in later.rev().chain(read.before.iter_mut().rev()) {
                     bring_files(tx, &tenant, &mut message.parts, &mut room).await?;
                 }
                 for hash in blobs {

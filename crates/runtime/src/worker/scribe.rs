@@ -173,9 +173,9 @@ impl Scribe {
         draft: &Draft,
         desk: &mut Desk,
     ) -> Result<Appended, AppendError> {
-        // A conflict is found before anything changes.
-        tx.settle();
         if !self.has_kin() {
+            // A conflict is found before anything changes.
+            tx.settle();
             return self.write_alone(tx, draft).await;
         }
         let family = runs::lock_family(tx, &self.tenant, &self.id).await?;

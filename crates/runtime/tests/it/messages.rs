@@ -93,3 +93,20 @@ async fn the_next_run_reads_calls_and_results_of_the_last() {
     yard.until(&next, RunStatus::Completed).await;
     assert_eq!(yard.answer().await, "and now");
 }
+
+/// What a run brings along of its conversation is not read by the commit that
+/// starts it: a message is stored, whatever was stored before it.
+#[tokio::test]
+async fn a_message_that_cannot_be_read_is_no_reason_to_refuse_the_next_one() {
+    let yard = Yard::new(json!([])).await;
+    let run = yard.say("say hello").await;
+    yard.until(&run, RunStatus::Completed).await;
+    let spoilt = yard.rt.store().write::<_, toolyard_store::StoreError, _>(|tx| {
+        Box::pin(
+            async move { tx.exec("UPDATE messages SET parts = 'nothing' WHERE run IS NOT NULL", &[]).await },
+        )
+    });
+    assert_eq!(spoilt.await.unwrap(), 1);
+    let next = yard.say("say more").await;
+    assert_eq!(yard.kinds(&next).await[..2], ["RunCreated", "RunStarted"]);
+}

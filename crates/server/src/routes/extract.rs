@@ -33,6 +33,8 @@ pub(super) async fn text_of(form: Form, bytes: Vec<u8>) -> Result<String, Refusa
     let mut child = Command::new(program)
         .args(["extract", form.name()])
         .env_clear()
+        // KiB that the allocator sets aside: less than the process may have.
+        .env("MIMALLOC_ARENA_RESERVE", "65536")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -276,8 +276,8 @@ fn commit_group(conn: &mut Connection, group: &mut Vec<Job>, now: Timestamp, fee
             // SQLITE_FULL ends the whole transaction on its own, and so does a write that
             // failed when it had settled. What follows would then commit by itself although
             // its caller hears "failed".
-            if conn.is_autocommit() {
-                let dragged = ran.last().is_some_and(|done: &Ran| done.dragged);
+            let dragged = ran.last().is_some_and(|done: &Ran| done.dragged);
+            if dragged || conn.is_autocommit() {
                 let why = if dragged {
                     "a write of the same group failed"
                 } else {
