@@ -92,7 +92,7 @@ async fn x16_the_process_has_given_everything_away() {
         (field("NoNewPrivs:"), field("Seccomp:"), field("Threads:")),
         ("1".into(), "2".into(), "1".into())
     );
-    assert_eq!(read("environ"), "TZ=UTC0\0");
+    assert_eq!(read("environ"), "MIMALLOC_ARENA_RESERVE=65536\0TZ=UTC0\0");
     let limits = read("limits");
     let limit = |name: &str| {
         let line = limits.lines().find(|line| line.starts_with(name)).unwrap();

@@ -45,9 +45,7 @@ async fn ask(url: &str, config: &Config) -> Vec<Value> {
             list.extend(answer["checks"].as_array().cloned().unwrap_or_default());
             list
         }
-        Err(error) => {
-            told(&[Finding::new("gateway", false, format!("runs at {url} and could not be asked: {error}"))])
-        }
+        Err(error) => told(&[Finding::new("gateway", false, format!("{url} could not be asked: {error}"))]),
     }
 }
 

@@ -25,6 +25,19 @@ pub(super) fn limit(query: &HashMap<String, String>) -> Result<u32, Refusal> {
     }
 }
 
+/// Refuses a filter that the list does not know: without it everything would be
+/// listed, and whoever misspelt it would take a row of somebody else's for theirs.
+pub(super) fn known(query: &HashMap<String, String>, names: &[&str]) -> Result<(), Refusal> {
+    match query.keys().find(|name| !names.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(other) => {
+            let other: String = other.chars().take(64).collect();
+            let text = format!("{other:?} is no filter of this list. It knows {}", names.join(", "));
+            Err(Refusal::bad_request(text))
+        }
+    }
+}
+
 /// A typed parameter of the query. Garbage is said, never ignored.
 pub(super) fn typed<T, E>(
     query: &HashMap<String, String>,

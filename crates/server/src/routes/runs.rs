@@ -185,6 +185,7 @@ pub(super) async fn of_space(call: Call) -> Result<Response, Refusal> {
 }
 
 async fn rows(call: Call, space: Option<SpaceId>, viewer: Viewer) -> Result<Response, Refusal> {
+    page::known(&call.query, &["smartSpaceId", "status", "limit", "before"])?;
     let limit = page::limit(&call.query)?;
     let before = page::typed(&call.query, "before", RunId::parse)?;
     let status = page::typed(&call.query, "status", |t| RunStatus::parse(t).ok_or(()))?;

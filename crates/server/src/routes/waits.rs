@@ -111,6 +111,7 @@ pub(super) async fn approvals(call: Call) -> Result<Response, Refusal> {
 /// of its spaces that it may answer for a user. One request looks at 5000 of
 /// them at most; `next` says where the next one goes on.
 async fn list_kind(call: Call, kind: Option<WaitKind>) -> Result<Response, Refusal> {
+    page::known(&call.query, &["runId", "smartSpaceId", "kind", "limit", "after"])?;
     let limit = page::limit(&call.query)?;
     let run = page::typed(&call.query, "runId", RunId::parse)?;
     let space = page::typed(&call.query, "smartSpaceId", SpaceId::parse)?;

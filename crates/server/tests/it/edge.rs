@@ -320,3 +320,16 @@ async fn a_backend_and_a_program_that_registers_are_held_to_their_rates_too() {
         assert_eq!((&body["error"]["code"], &body["error"]["limit"]), (&json!("rate_limited"), &json!(1)));
     }
 }
+
+#[tokio::test]
+async fn a_filter_that_a_list_does_not_know_is_refused_and_not_ignored() {
+    let gateway = Gateway::start().await;
+    for path in
+        ["/api/waits?runid=x", "/api/pending-calls?run=x", "/api/approvals?space=x", "/api/runs?state=x"]
+    {
+        let (status, refused) = ask(gateway.secret(Method::GET, path)).await;
+        assert_eq!((status.as_u16(), &refused["error"]["code"]), (400, &json!("bad_request")), "{path}");
+        let text = refused["error"]["message"].as_str().unwrap();
+        assert!(text.contains("is no filter of this list. It knows "), "{path}: {text}");
+    }
+}
