@@ -1,7 +1,7 @@
 //! Agents as the loop uses them: parsed, their schemas compiled, cached by hash.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use moka::sync::Cache;
 use serde_json::Value;
@@ -37,6 +37,23 @@ pub struct LoadedTools {
     pub schemas: HashMap<ToolName, ToolSchema>,
     /// What the model sees.
     pub offered: Vec<OfferedTool>,
+    /// Of tools that were called: dear to make, and it never changes.
+    fingerprints: HashMap<ToolName, OnceLock<Hash>>,
+}
+
+impl LoadedTools {
+    fn new(set: Toolset, schemas: HashMap<ToolName, ToolSchema>, offered: Vec<OfferedTool>) -> Self {
+        let fingerprints = set.0.iter().map(|tool| (tool.name.clone(), OnceLock::new())).collect();
+        Self { hash: set.hash(), set, schemas, offered, fingerprints }
+    }
+
+    /// What a permission for one of these tools is given for.
+    pub(crate) fn fingerprint(&self, spec: &ToolSpec) -> Hash {
+        match self.fingerprints.get(&spec.name) {
+            Some(made) => made.get_or_init(|| spec.fingerprint()).clone(),
+            None => spec.fingerprint(),
+        }
+    }
 }
 
 impl LoadedAgent {
@@ -156,7 +173,7 @@ pub(crate) fn load_tools(set: Toolset) -> Result<LoadedTools, String> {
         schemas.insert(tool.name.clone(), schema);
     }
     let offered = set.0.iter().map(offered).collect();
-    Ok(LoadedTools { hash: set.hash(), set, schemas, offered })
+    Ok(LoadedTools::new(set, schemas, offered))
 }
 
 /// A toolset and more tools, whose schemas are compiled already.
@@ -167,7 +184,7 @@ pub(crate) fn extend_tools(base: &LoadedTools, more: Vec<(ToolSpec, ToolSchema)>
         schemas.insert(spec.name.clone(), schema);
         set.0.push(spec);
     }
-    LoadedTools { hash: set.hash(), set, schemas, offered: seen }
+    LoadedTools::new(set, schemas, seen)
 }
 
 fn offered(tool: &ToolSpec) -> OfferedTool {

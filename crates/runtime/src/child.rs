@@ -103,7 +103,7 @@ pub(crate) async fn send(
         trace: trace_of(sent.parent, sent.call).map_or(Guarded::Hidden, Guarded::Shown),
         errand: Guarded::Shown(Errand { prompt: prompt(sent.args), visibility }),
     };
-    rt.bear(tx, &new, created, Vec::new(), desk).await?;
+    rt.bear(tx, &new, created, Vec::new(), None, desk).await?;
     Ok(run)
 }
 

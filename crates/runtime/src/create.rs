@@ -12,7 +12,7 @@ use toolyard_protocol::{
     AgentName, ApiError, EntityId, ErrorCode, Guarded, Principal, RunId, TenantId, TraceParent,
 };
 use toolyard_store::entities::{self, EntityKind};
-use toolyard_store::log;
+use toolyard_store::log::{self, Places};
 use toolyard_store::runs::{self, NewRun};
 use toolyard_store::spaces::{self, Space};
 use toolyard_store::{Commit, StoreError, Tx, agents, failpoint};
@@ -44,6 +44,8 @@ pub(crate) struct Birth<'a> {
     pub(crate) tainted: bool,
     /// The caller's span that it works for.
     pub(crate) trace: Option<TraceParent>,
+    /// Places in the space that were taken for its first events.
+    pub(crate) places: Option<Places>,
 }
 
 /// A run as `POST /api/runs` answers it.
@@ -187,6 +189,7 @@ impl Runtime {
             tools: None,
             tainted: false,
             trace: create.trace.clone(),
+            places: None,
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         Ok(CreatedRun { run, started })
@@ -296,7 +299,7 @@ impl Runtime {
             replayed: None,
             trace: birth.trace.map_or(Guarded::Hidden, Guarded::Shown),
         };
-        let started = self.bear(tx, &new, created, Vec::new(), desk).await?;
+        let started = self.bear(tx, &new, created, Vec::new(), birth.places, desk).await?;
         Ok((run, started))
     }
 
@@ -309,6 +312,7 @@ impl Runtime {
         new: &NewRun,
         created: RunCreated,
         done: Vec<Event>,
+        places: Option<Places>,
         desk: &mut Desk,
     ) -> Result<bool, StoreError> {
         let owner = desk.owner();
@@ -324,7 +328,7 @@ impl Runtime {
         let events: Arc<[Event]> = events.into();
         // Before the commit: no fact that follows it is missed.
         let watch = owner.is_some().then(|| self.store.feed().watch_run(&new.id));
-        let row = log::begin(tx, new, owner.as_ref(), &events).await?;
+        let row = log::begin(tx, new, owner.as_ref(), &events, places).await?;
         let started = watch.is_some();
         desk.place(watch.map(|watch| {
             let commit = Commit { epoch: row.epoch, after: 0, at: row.created_at, events };

@@ -135,6 +135,7 @@ impl Runtime {
                 tools: None,
                 tainted: false,
                 trace: None,
+                places: None,
             };
             self.give_birth(tx, birth, desk).await?.0
         };

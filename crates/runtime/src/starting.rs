@@ -58,6 +58,12 @@ impl Desk {
         (self.starts.runs.len() < self.free).then(|| self.runtime.owner.clone())
     }
 
+    /// The events that the next new run begins with: its birth, and its start if
+    /// there is a slot for it.
+    pub(crate) fn first_events(&self) -> usize {
+        1 + usize::from(self.owner().is_some())
+    }
+
     /// A run that has its owner starts with the commit; one without waits for
     /// a slot.
     pub(crate) fn place(&mut self, start: Option<Start>) {

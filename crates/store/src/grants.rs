@@ -1,10 +1,30 @@
 //! Remembered permissions. Their meaning is the engine's; here they are JSON.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::Value;
 use toolyard_protocol::{EntityId, GrantId, TenantId, Timestamp};
 
 use crate::error::StoreError;
 use crate::tx::{Row, Tx, args};
+
+/// A SQLite database that this process has open may hold a grant. Most never do,
+/// and every call of a tool would ask one for them. It is set before a grant is
+/// committed and never taken back: at worst somebody looks and finds none.
+static GIVEN: AtomicBool = AtomicBool::new(false);
+
+/// False only if there is no grant: this process writes the database alone.
+pub(crate) fn may_be_given() -> bool {
+    GIVEN.load(Ordering::SeqCst)
+}
+
+/// Looks once, when a SQLite database is opened.
+pub(crate) fn look(conn: &rusqlite::Connection) -> rusqlite::Result<()> {
+    if conn.query_row("SELECT EXISTS (SELECT 1 FROM grants)", [], |row| row.get(0))? {
+        GIVEN.store(true, Ordering::SeqCst);
+    }
+    Ok(())
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct GrantRow {
@@ -30,6 +50,7 @@ fn row(r: &Row<'_>) -> Result<GrantRow, StoreError> {
 }
 
 pub async fn insert(tx: &mut Tx<'_>, tenant: &TenantId, grant: &GrantRow) -> Result<(), StoreError> {
+    GIVEN.store(true, Ordering::SeqCst);
     tx.exec(
         "INSERT INTO grants (tenant, id, entity, tool, body, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
         args![

@@ -69,23 +69,38 @@ pub struct Appended {
     pub free_pos: Option<i64>,
 }
 
+/// The run's row after an append, if the run is still its owner's.
+macro_rules! moves {
+    ($let_go:literal) => {
+        concat!(
+            "UPDATE runs SET ",
+            $let_go,
+            "last_seq = $1, status = $2, reason = $3, error = $4, recoveries = recoveries * $5, updated_at = $6 \
+             WHERE tenant = $7 AND id = $8 AND epoch = $9 AND last_seq = $10 AND owner = $11"
+        )
+    };
+}
+
 /// Appends what the worker decided, if it still may.
 pub async fn append(tx: &mut Tx<'_>, append: &Append<'_>) -> Result<Appended, AppendError> {
     let now = tx.now().await?;
     let count = i64::try_from(append.events.len()).unwrap_or(i64::MAX);
     let last = append.expected + count;
     let token = append.owner.token();
-    let keeps = (!append.after.release).then_some(token.as_str());
+    // What is not set costs its index nothing.
+    let moves = match (append.after.release, append.after.status.is_final()) {
+        (false, false) => moves!(""),
+        (true, false) => moves!("owner = NULL, "),
+        (false, true) => moves!("live = 0, "),
+        (true, true) => moves!("owner = NULL, live = 0, "),
+    };
     let moved = tx
         .exec(
-            "UPDATE runs SET last_seq = $1, status = $2, reason = $3, owner = $4, live = $5, error = $6, recoveries = recoveries * $7, updated_at = $8 \
-             WHERE tenant = $9 AND id = $10 AND epoch = $11 AND last_seq = $12 AND owner = $13",
+            moves,
             args![
                 last,
                 append.after.status.as_str(),
                 append.after.reason_text().as_deref(),
-                keeps,
-                !append.after.status.is_final(),
                 append.after.error.map(ErrorCode::as_str),
                 i64::from(!append.events.iter().any(is_progress)),
                 now,
@@ -101,7 +116,7 @@ pub async fn append(tx: &mut Tx<'_>, append: &Append<'_>) -> Result<Appended, Ap
         return Err(refusal(tx, append, &token).await?);
     }
     let Append { tenant, run, root, space, child, epoch, .. } = *append;
-    let place = Place { tenant, run, root, space, child, epoch };
+    let place = Place { tenant, run, root, space, child, epoch, taken: None };
     let free_pos = write_events(tx, &place, append.expected, append.events, append.speaks, now).await?;
     Ok(Appended { seq: last, at: now, free_pos })
 }
@@ -152,17 +167,27 @@ pub struct FactAppended {
     pub assigned: Option<i64>,
 }
 
+/// Places in a space that a transaction has taken: the first, and how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Places {
+    pub first: i64,
+    pub count: usize,
+}
+
 /// Inserts a run with its first events. With an owner it runs at once, else it
-/// is queued; see [`runs::insert`].
+/// is queued; see [`runs::insert`]. The events go to the places that were taken
+/// for them, if there are as many.
 pub async fn begin(
     tx: &mut Tx<'_>,
     new: &NewRun,
     owner: Option<&Owner>,
     events: &Arc<[Event]>,
+    taken: Option<Places>,
 ) -> Result<RunRow, StoreError> {
     let last = i64::try_from(events.len()).unwrap_or(i64::MAX);
     let run = runs::insert_at(tx, new, owner, last).await?;
-    write_events(tx, &Place::of(&run, run.epoch), 0, events, 0, run.created_at).await?;
+    let place = Place { taken, ..Place::of(&run, run.epoch) };
+    write_events(tx, &place, 0, events, 0, run.created_at).await?;
     Ok(run)
 }
 
@@ -214,6 +239,8 @@ pub(crate) struct Place<'a> {
     pub(crate) space: Option<&'a SpaceId>,
     pub(crate) child: bool,
     pub(crate) epoch: i64,
+    /// In the space, for these events.
+    taken: Option<Places>,
 }
 
 impl<'a> Place<'a> {
@@ -225,6 +252,7 @@ impl<'a> Place<'a> {
             space: run.space.as_ref(),
             child: run.parent.is_some(),
             epoch,
+            taken: None,
         }
     }
 
@@ -249,9 +277,11 @@ pub(crate) async fn write_events(
             waits::apply(tx, place, &change, seq, now).await?;
         }
     }
-    let first_pos = match place.heard_in() {
-        Some(space) => Some(spaces::take_positions(tx, place.tenant, space, events.len() + speaks).await?),
-        None => None,
+    let wanted = events.len() + speaks;
+    let first_pos = match (place.heard_in(), place.taken.filter(|taken| taken.count == wanted)) {
+        (Some(_), Some(taken)) => Some(taken.first),
+        (Some(space), None) => Some(spaces::take_positions(tx, place.tenant, space, wanted).await?),
+        (None, _) => None,
     };
     let count = i64::try_from(events.len()).unwrap_or(0);
     for (last, body) in rows::packed(after, events) {

@@ -54,8 +54,20 @@ pub async fn insert(
     space: &SpaceId,
     message: NewMessage,
 ) -> Result<Message, StoreError> {
+    insert_before(tx, tenant, space, message, 0).await
+}
+
+/// As [`insert`], and takes as many places behind it, for what the same
+/// transaction is about to write there.
+pub async fn insert_before(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    space: &SpaceId,
+    message: NewMessage,
+    behind: usize,
+) -> Result<Message, StoreError> {
     let now = tx.now().await?;
-    let pos = spaces::take_positions(tx, tenant, space, 1).await?;
+    let pos = spaces::take_positions(tx, tenant, space, 1 + behind).await?;
     write(tx, tenant, space, pos, &message).await?;
     tx.touched.push(Touched {
         tenant: tenant.clone(),

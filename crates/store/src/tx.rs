@@ -341,7 +341,9 @@ impl Conn<'_> {
                 Ok(u64::try_from(statement.raw_execute()?).unwrap_or(0))
             }
             Conn::Postgres(conn) => {
-                Ok(pg_query(sql.postgres, args).execute(&mut **conn).await?.rows_affected())
+                // On the heap, as all of PostgreSQL's part (see `Store`).
+                let done = Box::pin(pg_query(sql.postgres, args).execute(&mut **conn)).await?;
+                Ok(done.rows_affected())
             }
         }
     }
@@ -365,7 +367,7 @@ impl Conn<'_> {
                 Ok(Some(value))
             }
             Conn::Postgres(conn) => {
-                let row = pg_query(sql.postgres, args).fetch_optional(&mut **conn).await?;
+                let row = Box::pin(pg_query(sql.postgres, args).fetch_optional(&mut **conn)).await?;
                 row.as_ref().map(|row| map(&Row::Postgres(row))).transpose()
             }
         }
@@ -390,7 +392,7 @@ impl Conn<'_> {
                 Ok(out)
             }
             Conn::Postgres(conn) => {
-                let rows = pg_query(sql.postgres, args).fetch_all(&mut **conn).await?;
+                let rows = Box::pin(pg_query(sql.postgres, args).fetch_all(&mut **conn)).await?;
                 rows.iter().map(|row| map(&Row::Postgres(row))).collect()
             }
         }

@@ -147,12 +147,11 @@ pub(crate) async fn apply(
 
 /// All waits of a run, open and ended, in the order they opened.
 pub async fn of_run(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<Vec<WaitRow>, StoreError> {
-    tx.all(
-        select!("WHERE tenant = $1 AND run = $2 ORDER BY opened_seq, id"),
-        args![tenant.as_str(), run.as_str()],
-        row,
-    )
-    .await
+    // They are few, and the database would make a table to sort them.
+    let mut rows =
+        tx.all(select!("WHERE tenant = $1 AND run = $2"), args![tenant.as_str(), run.as_str()], row).await?;
+    rows.sort_by(|a, b| (a.opened_seq, &a.wait.id).cmp(&(b.opened_seq, &b.wait.id)));
+    Ok(rows)
 }
 
 /// The open waits of a run, in the order they opened.

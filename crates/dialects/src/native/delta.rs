@@ -10,7 +10,7 @@ use toolyard_protocol::{RunId, SpaceId, Viewer};
 
 use super::frame::{Frame, Head};
 use super::partial::partial_input;
-use super::wire::{PartDelta, PartEdge, ToolInputDelta, ToolInputStart};
+use super::wire::{ToolInputDelta, ToolInputStart};
 
 /// Names a streamed part by (run, step, part), so that every reader and replay
 /// names the same one. Written out only when serialized.
@@ -28,9 +28,18 @@ impl fmt::Display for PartId<'_> {
     }
 }
 
+impl PartId<'_> {
+    /// As it is displayed. Every piece of text has one, and a formatter takes longer.
+    pub(super) fn written(&self) -> String {
+        let run = self.run.as_str().trim_start_matches("run_");
+        let (step, part) = (self.step.to_string(), self.part.to_string());
+        ["part_", run, "_", &step, "_", &part].concat()
+    }
+}
+
 impl Serialize for PartId<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
+        s.serialize_str(&self.written())
     }
 }
 
@@ -53,6 +62,29 @@ pub fn space_delta_frame(
     render(Some(space), delta, viewer, written)
 }
 
+#[cfg(test)]
+mod tests {
+    use super::super::wire::{PartDelta, PartEdge};
+    use super::*;
+
+    /// The pieces are written by hand; what they are is said by the types of the wire.
+    #[test]
+    fn a_piece_is_written_as_its_type_says() {
+        let (run, space) = (RunId::mint(), SpaceId::mint());
+        for space in [None, Some(&space)] {
+            let head = Head { run: Some(&run), space, ..Head::default() };
+            let (step, id) = (12, PartId { run: &run, step: 12, part: 3 });
+            assert_eq!(id.written(), id.to_string());
+            for text in ["", "plain", "a \"b\" \\ \n\r\t \u{1} \u{7f} ä 🦀 \u{2028} </script>"] {
+                let by_type = Frame::write(None, "text-delta", head, &PartDelta { step, id, delta: text }, 0);
+                assert_eq!(Frame::piece("text-delta", head, step, &id.written(), Some(text)), by_type);
+            }
+            let by_type = Frame::write(None, "text-end", head, &PartEdge { step, id }, 0);
+            assert_eq!(Frame::piece("text-end", head, step, &id.written(), None), by_type);
+        }
+    }
+}
+
 fn render(space: Option<&SpaceId>, delta: &Delta, viewer: &Viewer, written: Option<&str>) -> Option<Frame> {
     if !visible_delta(viewer, delta) {
         return None;
@@ -61,10 +93,8 @@ fn render(space: Option<&SpaceId>, delta: &Delta, viewer: &Viewer, written: Opti
     let step = *step;
     let head = Head { run: Some(run), space, ..Head::default() };
     let id = |part: &u32| PartId { run, step, part: *part };
-    let edge = |name, part| Frame::write(None, name, head, &PartEdge { step, id: id(part) }, 0);
-    let grown = |name, part, text: &str| {
-        Frame::write(None, name, head, &PartDelta { step, id: id(part), delta: text }, text.len())
-    };
+    let edge = |name, part| Frame::piece(name, head, step, &id(part).written(), None);
+    let grown = |name, part, text: &str| Frame::piece(name, head, step, &id(part).written(), Some(text));
     Some(match piece {
         Piece::TextStart { part } => edge("text-start", part),
         Piece::TextDelta { part, text } => grown("text-delta", part, text),

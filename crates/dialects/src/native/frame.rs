@@ -27,7 +27,7 @@ pub(super) struct Head<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Payload<'a, B> {
+struct Beginning<'a> {
     #[serde(rename = "type")]
     name: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,9 +38,28 @@ struct Payload<'a, B> {
     ts: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     smart_space_id: Option<&'a SpaceId>,
-    #[serde(flatten)]
-    body: &'a B,
 }
+
+/// The fields of the beginning, then those of the body, as one object. By hand:
+/// serde's `flatten` takes several times as long, and every piece of text pays it.
+fn write_payload(text: &mut Vec<u8>, beginning: &Beginning<'_>, body: &impl Serialize) -> Result<(), Broken> {
+    serde_json::to_writer(&mut *text, beginning).map_err(|_| Broken)?;
+    text.pop();
+    let joint = text.len();
+    serde_json::to_writer(&mut *text, body).map_err(|_| Broken)?;
+    match text.get_mut(joint..) {
+        Some([b'{', b'}']) => {
+            text.truncate(joint);
+            text.push(b'}');
+        }
+        Some([open @ b'{', ..]) => *open = b',',
+        Some(_) | None => return Err(Broken),
+    }
+    Ok(())
+}
+
+/// A body that is no object.
+struct Broken;
 
 /// Room for the field names and ids of a payload.
 const OVERHEAD: usize = 320;
@@ -64,8 +83,8 @@ impl Frame {
         text.extend_from_slice(b"\ndata: ");
         let start = text.len();
         let Head { run, seq, ts, space } = head;
-        let payload = Payload { name, run_id: run, seq, ts, smart_space_id: space, body };
-        if serde_json::to_writer(&mut text, &payload).is_err() {
+        let beginning = Beginning { name, run_id: run, seq, ts, smart_space_id: space };
+        if write_payload(&mut text, &beginning, body).is_err() {
             // Plain structs with string keys cannot fail to serialize. If one
             // ever does, a reader gets an empty object and not half of one.
             text.truncate(start);
@@ -76,6 +95,38 @@ impl Frame {
         // JSON is UTF-8: nothing is ever replaced.
         let text = String::from_utf8(text).unwrap_or_default();
         Self { id, name, text, data }
+    }
+
+    /// As `write`, for a piece of text or its edges, where every instruction counts.
+    /// Ids and names need no escaping, so only the text is looked at.
+    pub(super) fn piece(
+        name: &'static str,
+        head: Head<'_>,
+        step: u32,
+        id: &str,
+        delta: Option<&str>,
+    ) -> Self {
+        let mut text =
+            String::with_capacity(OVERHEAD + delta.map_or(0, |delta| delta.len() + delta.len() / 8));
+        let mut add = |words: &[&str]| words.iter().for_each(|word| text.push_str(word));
+        add(&["event: ", name, "\ndata: "]);
+        let start = "event: \ndata: ".len() + name.len();
+        add(&["{\"type\":\"", name, "\""]);
+        if let Some(run) = head.run {
+            add(&[",\"runId\":\"", run.as_str(), "\""]);
+        }
+        if let Some(space) = head.space {
+            add(&[",\"smartSpaceId\":\"", space.as_str(), "\""]);
+        }
+        add(&[",\"step\":", &step.to_string(), ",\"id\":\"", id, "\""]);
+        if let Some(delta) = delta {
+            // A text cannot fail.
+            add(&[",\"delta\":", &serde_json::to_string(delta).unwrap_or_default()]);
+        }
+        add(&["}"]);
+        let data = start..text.len();
+        text.push_str("\n\n");
+        Self { id: None, name, text, data }
     }
 
     /// The SSE id: the seq of a run's event, the place in a space. None for

@@ -140,7 +140,7 @@ impl Runtime {
             depth: 0,
             on_message: agent.config.loop_.on_message,
         };
-        let started = self.bear(tx, &new, created.clone(), copied.events.clone(), desk).await?;
+        let started = self.bear(tx, &new, created.clone(), copied.events.clone(), None, desk).await?;
         blobs::share(tx, tenant, &old.id, &run).await?;
         say_again(tx, tenant, &space, &created, &copied).await?;
         Ok(CreatedRun { run, started })

@@ -133,10 +133,14 @@ impl Worker {
             // For a client it says what its owner said; the gateway never repeats it.
             idempotent: if spec.is_client() { spec.idempotent } else { spec.repeats_safely() },
             untrusted: spec.taints(),
-            fingerprint: Some(spec.fingerprint()),
+            fingerprint: Some(self.fingerprint(spec)),
             rule: self.rule(spec),
             verdict,
         }
+    }
+
+    fn fingerprint(&self, spec: &ToolSpec) -> Hash {
+        self.tools().map_or_else(|| spec.fingerprint(), |tools| tools.fingerprint(spec))
     }
 
     /// A call whose gate was opened: its arguments may be an answerer's, and
@@ -156,7 +160,7 @@ impl Worker {
             return Ok(refuse(call, tool, args, Value::Null, why));
         };
         // An approval speaks for the tool as it was shown.
-        let approved = approved && fingerprint.as_ref() == Some(&spec.fingerprint());
+        let approved = approved && fingerprint.as_ref() == Some(&self.fingerprint(spec));
         let verdict = match self.verdict(spec, &args, &grants, approved) {
             // Somebody has given what it asks for.
             Verdict::Ask { kind: AskKind::Input | AskKind::Credential, .. } if provided.is_some() => {
@@ -277,6 +281,9 @@ impl Worker {
 
     /// The grants that speak for this run: of its triggering entity, for this space.
     async fn grants(&mut self) -> Result<Vec<Grant>, Stop> {
+        if !self.rt.store.may_have_grants() {
+            return Ok(Vec::new());
+        }
         let entity = self.works_for();
         let (tenant, space) = (self.tenant.clone(), self.space());
         let rows = self

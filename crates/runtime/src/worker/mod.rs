@@ -35,7 +35,7 @@ use crate::earlier::Earlier;
 use crate::parked::Parked;
 use crate::runtime::{Runtime, Start, Tail};
 use context::{Debt, Squeezed};
-use history::Past;
+pub(crate) use history::Past;
 pub(crate) use hooked::TOGETHER;
 pub(crate) use scribe::step_parts;
 pub(crate) use search::SEARCH;
@@ -184,7 +184,7 @@ impl Worker {
             }
             tokio::select! {
                 biased;
-                () = hand_back.cancelled() => return self.hand_back().await,
+                () = hand_back.cancelled() => return Box::pin(self.hand_back()).await,
                 _ = self.watch.committed.changed() => self.hear_news().await?,
                 heard = next_word(&mut self.speaking) => self.heard(heard).await?,
                 Some(news) = self.hands.next() => match news {
@@ -206,10 +206,11 @@ impl Worker {
     }
 
     /// Whoever answers soon need not fold the log again.
-    fn keep_parked(&self) {
+    fn keep_parked(&mut self) {
         if !self.run.is_finished() {
             let (tenant, id, seq, run) = (self.tenant.clone(), self.id.clone(), self.seq, self.run.clone());
-            self.rt.parking.put(Parked { tenant, id, seq, run });
+            let before = self.before.take().filter(Past::is_fresh);
+            self.rt.parking.put(Parked { tenant, id, seq, run, before });
         }
     }
 
@@ -220,8 +221,8 @@ impl Worker {
     /// Reads the log, or takes it from whoever has just written it: all of it,
     /// or what follows the place where the run was parked here.
     async fn fold_log(&mut self) -> Result<(), Stop> {
-        if let Some(Parked { seq, run, .. }) = self.rt.parking.take(&self.tenant, &self.id) {
-            (self.seq, self.run) = (seq, run);
+        if let Some(Parked { seq, run, before, .. }) = self.rt.parking.take(&self.tenant, &self.id) {
+            (self.seq, self.run, self.before) = (seq, run, before.filter(Past::is_fresh));
         }
         if let Some(commit) = self.tail.take().filter(|commit| commit.after == self.seq) {
             self.fold_commit(&commit);

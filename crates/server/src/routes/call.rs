@@ -9,7 +9,9 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toolyard_protocol::{ApiError, ErrorCode, Hash, Principal, TenantId, TraceParent, Viewer, limits};
+use toolyard_protocol::{
+    ApiError, ErrorCode, Hash, Principal, RunId, SpaceId, TenantId, TraceParent, Viewer, limits,
+};
 use toolyard_store::idempotency::{self, Known, Scope};
 use toolyard_store::runs::RunRow;
 use toolyard_store::spaces::Space;
@@ -24,6 +26,8 @@ use crate::http::{Refusal, body};
 #[derive(Debug, Clone)]
 pub(crate) enum Sight {
     Nothing,
+    /// A backend may do it wherever it is; nobody has looked yet (see [`super::route::Route::finds`]).
+    Backend(Viewer),
     Space(Box<Space>, Viewer),
     Run(Box<RunRow>, Viewer),
 }
@@ -90,7 +94,17 @@ impl Call {
     pub(crate) fn space(&self) -> Result<(&Space, &Viewer), Refusal> {
         match &self.sight {
             Sight::Space(space, viewer) => Ok((space, viewer)),
-            Sight::Nothing | Sight::Run(..) => Err(Refusal::not_found("SmartSpace")),
+            Sight::Nothing | Sight::Backend(_) | Sight::Run(..) => Err(Refusal::not_found("SmartSpace")),
+        }
+    }
+
+    /// The name of the space of a member route, which a backend's route finds itself.
+    pub(crate) fn space_named(&self) -> Result<(SpaceId, Viewer), Refusal> {
+        match &self.sight {
+            Sight::Backend(viewer) => Ok((self.id("space", "SmartSpace", SpaceId::parse)?, viewer.clone())),
+            Sight::Nothing | Sight::Space(..) | Sight::Run(..) => {
+                self.space().map(|(space, viewer)| (space.id.clone(), viewer.clone()))
+            }
         }
     }
 
@@ -98,7 +112,17 @@ impl Call {
     pub(crate) fn run(&self) -> Result<(&RunRow, &Viewer), Refusal> {
         match &self.sight {
             Sight::Run(run, viewer) => Ok((run, viewer)),
-            Sight::Nothing | Sight::Space(..) => Err(Refusal::not_found("Run")),
+            Sight::Nothing | Sight::Backend(_) | Sight::Space(..) => Err(Refusal::not_found("Run")),
+        }
+    }
+
+    /// As [`Call::space_named`], of a run.
+    pub(crate) fn run_named(&self) -> Result<(RunId, Viewer), Refusal> {
+        match &self.sight {
+            Sight::Backend(viewer) => Ok((self.id("run", "Run", RunId::parse)?, viewer.clone())),
+            Sight::Nothing | Sight::Space(..) | Sight::Run(..) => {
+                self.run().map(|(run, viewer)| (run.id.clone(), viewer.clone()))
+            }
         }
     }
 

@@ -24,6 +24,9 @@ use crate::config::Limits;
 use crate::http::listen::Cut;
 use crate::http::{Refusal, body};
 
+/// The header of a request that is to happen once.
+const IDEMPOTENCY: &str = "idempotency-key";
+
 /// Answers a request by its line of the table.
 pub(super) async fn dispatch(
     route: &Route,
@@ -54,14 +57,11 @@ pub(super) async fn dispatch(
     let query = read_query(&parts.uri)?;
     let (principal, signed) = caller(route, &app, &parts.headers, &params, &query).await?;
     app.rates.take(&principal)?;
+    // An answer that is stored under a key may outlive the place that it is about.
+    let finds = route.finds && principal.kind == KeyKind::Secret && !parts.headers.contains_key(IDEMPOTENCY);
     let sight = match route.access {
-        Access::Member => match look(&app, &principal, &params).await {
-            Err(refused) if route.body == BodyKind::Results && audit::is_foreign(&refused) => {
-                note(&app, &principal, &params).await?;
-                return Err(refused);
-            }
-            looked => looked?,
-        },
+        Access::Member if finds => Sight::Backend(Viewer::secret()),
+        Access::Member => Box::pin(look_and_note(route, &app, &principal, &params)).await?,
         Access::Open | Access::Local | Access::Secret | Access::Either | Access::Signed | Access::Card => {
             Sight::Nothing
         }
@@ -71,7 +71,31 @@ pub(super) async fn dispatch(
     let body = body::read(&parts.headers, payload, most(route.body, limits), pause).await?;
     let cut = parts.extensions.get::<Cut>().cloned();
     let headers = parts.headers;
-    handler(Call { app, principal, sight, params, query, headers, body, route: name, signed, cut }).await
+    let again = finds.then(|| (app.clone(), principal.clone(), params.clone()));
+    let answer =
+        handler(Call { app, principal, sight, params, query, headers, body, route: name, signed, cut }).await;
+    // Whatever else is wrong with a request, that its place is not there comes first.
+    if let Some((app, principal, params)) = again.filter(|_| answer.is_err()) {
+        Box::pin(look_and_note(route, &app, &principal, &params)).await?;
+    }
+    answer
+}
+
+/// As [`look`]; the audit has who brought a result for what is not theirs.
+async fn look_and_note(
+    route: &Route,
+    app: &App,
+    principal: &Principal,
+    params: &HashMap<String, String>,
+) -> Result<Sight, Refusal> {
+    let looked = look(app, principal, params).await;
+    if let Err(refused) = &looked
+        && route.body == BodyKind::Results
+        && audit::is_foreign(refused)
+    {
+        note(app, principal, params).await?;
+    }
+    looked
 }
 
 /// What is open for this machine needs a secret key of the operator's tenant

@@ -161,8 +161,7 @@ pub(super) async fn list(call: Call) -> Result<Response, Refusal> {
 pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
     let new: NewMessage = call.json()?;
     let follows = sse::wanted(&call)?;
-    let (space, viewer) = call.space()?;
-    let place = space.id.clone();
+    let (place, viewer) = call.space_named()?;
     let speaker = speaker(&call, new.role)?;
     let brought = call.app.runtime.accept_client_tools(
         &call.principal,
@@ -172,7 +171,7 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
     check_files(&call, new.parts.as_deref().unwrap_or_default()).await?;
     let post = PostMessage {
         by: call.principal.clone(),
-        space: space.id.clone(),
+        space: place.clone(),
         sender: sender(&call, new.entity_id, speaker)?,
         speaker,
         parts: parts(new.content, new.parts)?,
@@ -189,7 +188,6 @@ pub(super) async fn post(call: Call) -> Result<Response, Refusal> {
         scope,
         respond: Box::new(move |posted: &Posted| (201, posted_body(posted, &seen))),
     });
-    let viewer = viewer.clone();
     let posted = call.app.runtime.post_message(post, once).await?;
     let run = match follows {
         Some(_) => run_to_follow(&call, &posted).await?,

@@ -54,8 +54,7 @@ pub(super) struct ResultsTaken {
 
 pub(super) async fn for_run(call: Call) -> Result<Response, Refusal> {
     let results: RunResults = call.json()?;
-    let (row, viewer) = call.run()?;
-    let (run, viewer) = (row.id.clone(), viewer.clone());
+    let (run, viewer) = call.run_named()?;
     submit(call, run, viewer, results, "callId").await
 }
 

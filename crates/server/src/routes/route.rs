@@ -106,6 +106,9 @@ pub(crate) struct Route {
     pub(crate) streams: bool,
     /// Refusals are plain text: its clients show the body to people.
     pub(crate) plain: bool,
+    /// Its own transaction finds what the path names: for a backend, which has a
+    /// seat everywhere, nobody looks before.
+    pub(crate) finds: bool,
     pub(crate) handler: Handler,
 }
 
@@ -194,6 +197,7 @@ impl Route {
             once: false,
             streams: false,
             plain: false,
+            finds: false,
             handler,
         }
     }
@@ -201,6 +205,11 @@ impl Route {
     /// Refuses in plain text.
     pub(crate) fn plain(mut self) -> Self {
         self.plain = true;
+        self
+    }
+    /// Finds by itself what the path names, or refuses and changes nothing.
+    pub(crate) fn finds(mut self) -> Self {
+        self.finds = true;
         self
     }
     /// Open for this machine only.

@@ -234,6 +234,7 @@ fn conversation_routes() -> Vec<Route> {
             .takes::<messages::NewMessage>(BodyKind::Conversation)
             .gives::<messages::MessagePosted>(201)
             .or_streams()
+            .finds()
             .once(),
         get("/api/smart-spaces/{space}/runs", Access::Member, "List the runs of a space", runs::of_space)
             .asks(&[LIMIT, BEFORE, ("status", "Only runs with this status.")])
@@ -276,7 +277,8 @@ fn run_routes() -> Vec<Route> {
             .media("text/event-stream"),
         post("/api/runs/{run}/tool-results", Access::Member, "Hand in a tool result", results::for_run)
             .takes::<results::RunResults>(BodyKind::Results)
-            .gives::<results::ResultsTaken>(200),
+            .gives::<results::ResultsTaken>(200)
+            .finds(),
         get("/api/runs/{run}/results/{call}", Access::Member, "Read the whole of a result", results::read)
             .asks(&[
                 ("offset", "Characters of its JSON text to leave out: a piece is answered as an object."),

@@ -93,7 +93,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(call: Call, source: Source, cursor: i64, outlet: Outlet) -> Self {
         let viewer = match &call.sight {
-            Sight::Space(_, viewer) | Sight::Run(_, viewer) => viewer.clone(),
+            Sight::Backend(viewer) | Sight::Space(_, viewer) | Sight::Run(_, viewer) => viewer.clone(),
             // Without a seat nothing is seen: a member route always has one.
             Sight::Nothing => Viewer { kind: toolyard_protocol::KeyKind::Public, entity: None, role: None },
         };

@@ -72,6 +72,7 @@ impl Sqlite {
         let open = || connect(&path);
         let mut first = open()?;
         crate::migrate::sqlite(&mut first)?;
+        crate::grants::look(&first).map_err(failed(&path))?;
         let clock = crate::steady::steady(clock, &first).map_err(failed(&path))?;
         let (writer, writing) = spawn_writer(first, clock.clone(), feed)?;
         let idle = (0..READERS).map(|_| open()).collect::<Result<Vec<_>, _>>()?;

@@ -157,9 +157,9 @@ impl World {
         let node = self.awake_node();
         let owner = node.map(|node| self.nodes[node].owner());
         let events: Arc<[Event]> = vec![cast::created(&new).into()].into();
-        let begun = self
-            .store
-            .write(move |tx| Box::pin(async move { log::begin(tx, &new, owner.as_ref(), &events).await }));
+        let begun = self.store.write(move |tx| {
+            Box::pin(async move { log::begin(tx, &new, owner.as_ref(), &events, None).await })
+        });
         let row = begun.await.map_err(|e: StoreError| e).expect("the store begins");
         if let Some(node) = node {
             self.start(node, &id, row.epoch, false);
