@@ -29,9 +29,12 @@ fn bad(key: &'static str, why: impl Into<String>) -> BadSetting {
     BadSetting { key, why: why.into() }
 }
 
+/// Looks at one kind of setting.
+type Check = fn(&Config) -> Result<(), BadSetting>;
+
 /// All that cannot work, one of each kind.
 pub(super) fn check(config: &Config) -> Vec<BadSetting> {
-    let checks: [fn(&Config) -> Result<(), BadSetting>; 15] = [
+    let checks: [Check; 15] = [
         check_auth,
         check_issuer,
         check_private_network,

@@ -116,7 +116,7 @@ fn load_with(flags: &Flags, read: impl Fn(&str) -> Option<String>) -> Result<Con
         let flag = (key == "listen" && flags.listen.is_some()) || (key == "data" && flags.data.is_some());
         flag || env::is_said(key, &read)
     };
-    let placed = |error: ConfigError| error.placed(written.as_ref(), &over);
+    let placed = |error: ConfigError| error.placed(written.as_ref(), over);
     let own_agents = table.contains_key("agents_dir");
     let config = match read_table(table.clone()) {
         Ok(config) => config,
