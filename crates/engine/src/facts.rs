@@ -16,6 +16,9 @@ use toolyard_protocol::{ApiError, ErrorCode, Event, Guarded, MessageId, Timestam
 pub enum Refusal {
     #[error("The run has ended")]
     RunEnded,
+    /// As above, and the call has somebody's result.
+    #[error("The run has ended, and a different result for this call was accepted before")]
+    RunEndedWithAnother,
     #[error("This was answered before")]
     WaitEnded,
     #[error("A different result for this call was accepted before")]
@@ -28,7 +31,7 @@ pub enum Refusal {
 impl Refusal {
     pub const fn code(&self) -> ErrorCode {
         match self {
-            Self::RunEnded => ErrorCode::RunEnded,
+            Self::RunEnded | Self::RunEndedWithAnother => ErrorCode::RunEnded,
             Self::WaitEnded => ErrorCode::WaitEnded,
             Self::ResultConflict => ErrorCode::ResultConflict,
             Self::WrongAnswer { .. } => ErrorCode::BadRequest,

@@ -17,7 +17,7 @@
 
 use crate::error::StoreError;
 
-/// All names that runs come by, for tests that walk them. A name that is hit and
+/// All names that runs of any kind come by, for tests that walk them. A name that is hit and
 /// not listed here ends the process with a message, so the list cannot go stale.
 pub const NAMES: &[&str] = &[
     "start.before_commit",
@@ -47,11 +47,41 @@ pub const NAMES: &[&str] = &[
     "migrate.mid",
 ];
 
+/// The names of places that only runs with plugins come by: once for each look
+/// that the plugins take, at a prompt, at words, at a reply and at a result.
+pub const OF_HOOKS: &[&str] = &["hook.before_run", "hook.after_run"];
+
+/// The names of places that only calls of MCP servers come by, and tools that
+/// bring files: those are commits of their own, before the one of the outcome.
+pub const OF_MCP: &[&str] = &[
+    "mcp.before_call",
+    "mcp.after_answer",
+    "mcp.before_ticket_commit",
+    "mcp.after_ticket_commit",
+    "file.before_commit",
+    "file.after_commit",
+];
+
+/// The names of places that a parcel comes by on its way out of the outbox.
+pub const OF_DELIVERIES: &[&str] = &[
+    "take.before_commit",
+    "take.after_commit",
+    "delivery.before_attempt",
+    "delivery.after_attempt",
+    "settle.before_commit",
+    "settle.after_commit",
+];
+
 /// The names of places that no run comes by: what is removed, piece by piece.
 pub const OF_REMOVALS: &[&str] = &["removal.after_commit", "retire.after_commit", "sweep.after_commit"];
 
+/// Every name there is.
+pub fn all() -> impl Iterator<Item = &'static str> {
+    [NAMES, OF_HOOKS, OF_MCP, OF_DELIVERIES, OF_REMOVALS].into_iter().flatten().copied()
+}
+
 fn is_known(name: &str) -> bool {
-    NAMES.contains(&name) || OF_REMOVALS.contains(&name)
+    all().any(|known| known == name)
 }
 
 /// Why a deed cannot be done at a place, or nothing if it can.

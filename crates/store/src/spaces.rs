@@ -197,14 +197,16 @@ pub async fn put_member(
     space: &SpaceId,
     entity: &EntityId,
     role: Role,
-) -> Result<(), StoreError> {
+) -> Result<Timestamp, StoreError> {
     let now = tx.now().await?;
-    tx.exec(
-        "INSERT INTO members (tenant, space, entity, role, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant, space, entity) DO UPDATE SET role = excluded.role",
-        args![tenant.as_str(), space.as_str(), entity.as_str(), role_text(role), now],
-    )
-    .await?;
-    Ok(())
+    let since = tx
+        .one(
+            "INSERT INTO members (tenant, space, entity, role, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant, space, entity) DO UPDATE SET role = excluded.role RETURNING created_at",
+            args![tenant.as_str(), space.as_str(), entity.as_str(), role_text(role), now],
+            |r| r.time(0),
+        )
+        .await?;
+    Ok(since.unwrap_or(now))
 }
 
 pub async fn remove_member(

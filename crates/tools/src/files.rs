@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolyard_protocol::{FileId, Hash};
 use toolyard_store::blobs::{self, FileRow};
-use toolyard_store::{Store, StoreError};
+use toolyard_store::{Store, StoreError, failpoint};
 
 use crate::{CallContext, ToolFailure};
 
@@ -35,9 +35,10 @@ pub(crate) async fn keep(
                 created_at: tx.now().await?,
             };
             blobs::put(tx, &tenant, &file.hash, &bytes).await?;
-            blobs::put_file(tx, &tenant, &file).await
+            blobs::put_file(tx, &tenant, &file).await?;
+            failpoint::pass("file.before_commit")
         })
     });
-    write.await.map_err(|_| lost())?;
+    write.await.and_then(|()| failpoint::pass("file.after_commit")).map_err(|_| lost())?;
     Ok(id)
 }

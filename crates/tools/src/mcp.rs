@@ -16,7 +16,7 @@ use toolyard_protocol::agent::McpServer;
 use toolyard_protocol::agent::execution::{Execution, McpCall};
 use toolyard_protocol::tool::{IfAbsent, Place, ToolSpec, Visibility};
 use toolyard_protocol::{AgentName, CallId, EntityId, Hash, RunId, TenantId};
-use toolyard_store::Store;
+use toolyard_store::{Store, failpoint};
 
 use crate::files;
 use crate::line::Line;
@@ -139,6 +139,7 @@ impl McpTools {
         let paused =
             resumed.state.as_deref().and_then(|state| serde_json::from_value::<Paused>(state.clone()).ok());
         let ticket = resumed.ticket.as_deref().and_then(|t| serde_json::from_value::<Ticket>(t.clone()).ok());
+        failpoint!("mcp.before_call");
         let mut outcome = match (ticket, paused, resumed.provided) {
             // It was called before: only its end is asked for.
             (Some(ticket), _, _) => Outcome::Task(ticket),
@@ -155,6 +156,8 @@ impl McpTools {
             }
             outcome = self.host.follow(&owner, &settings, ticket, asked.clone()).await;
         }
+        // The server has done what it does, and nothing of its answer is kept yet.
+        failpoint!("mcp.after_answer");
         match outcome {
             Outcome::Done(answer) if answer.is_error => Err(tell(answer.for_model())),
             Outcome::Done(answer) => Ok(self.value(answer, context).await),

@@ -126,8 +126,7 @@ fn main() -> ExitCode {
             summary(&history, &file, None)
         }
         Command::Places => {
-            use toolyard_store::failpoint::{NAMES, OF_REMOVALS};
-            NAMES.iter().chain(OF_REMOVALS).for_each(|name| println!("{name}"));
+            toolyard_store::failpoint::all().for_each(|name| println!("{name}"));
             ExitCode::SUCCESS
         }
         Command::FarSide { file, seed } => match far_side::serve(&file, seed) {

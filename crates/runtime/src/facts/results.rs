@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use toolyard_engine::facts::{self, Refusal};
-use toolyard_protocol::event::Event;
+use toolyard_protocol::event::{Event, ToolReturned};
+use toolyard_protocol::principal::Actor;
 use toolyard_protocol::wait::{WaitKind, may_answer};
 use toolyard_protocol::{ApiError, CallId, ErrorCode, RunId, ToolOutcome, limits};
 use toolyard_store::runs::RunRow;
@@ -135,8 +136,13 @@ async fn take(
             taken.push(match (same, manner, &stored) {
                 (true, _, _) => Submitted::Repeated,
                 (false, Manner::History, _) => Submitted::Late,
-                (false, Manner::Told, Event::ToolReturned(_)) if row.status.is_final() => {
-                    return Err(Refusal::RunEnded.into());
+                (false, Manner::Told, Event::ToolReturned(stored)) if row.status.is_final() => {
+                    return Err(if was_handed_in(stored) {
+                        Refusal::RunEndedWithAnother
+                    } else {
+                        Refusal::RunEnded
+                    }
+                    .into());
                 }
                 (false, Manner::Told, Event::ToolReturned(_)) => return Err(Refusal::ResultConflict.into()),
                 (false, Manner::Told, _) => return Err(Refusal::WaitEnded.into()),
@@ -166,6 +172,11 @@ fn find<'w>(all: &'w [WaitRow], call: &CallId) -> Result<&'w WaitRow, ApiError> 
     all.iter()
         .find(|w| w.wait.call == *call && w.wait.kind == WaitKind::Client)
         .ok_or_else(|| ApiError::not_found("Tool call"))
+}
+
+/// Somebody's result ended the call, and not the gateway: its time or its run was over.
+fn was_handed_in(stored: &ToolReturned) -> bool {
+    matches!(stored.by.shown(), Some(Actor::Caller { .. }))
 }
 
 /// How a call ended, if it did: in the log, or earlier in this batch.

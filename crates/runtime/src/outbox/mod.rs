@@ -20,7 +20,7 @@ use futures::stream::FuturesUnordered;
 use toolyard_egress::{Door, Mailer};
 use toolyard_protocol::{TenantId, Timestamp, limits};
 use toolyard_store::outbox::{self, Parcel};
-use toolyard_store::{StoreError, audit};
+use toolyard_store::{StoreError, audit, failpoint};
 use toolyard_tools::sealer::Sealer;
 
 use crate::runtime::Runtime;
@@ -181,10 +181,12 @@ impl<'a> Hands<'a> {
                 for parcel in later {
                     outbox::put_back(tx, &parcel.tenant, &parcel.id, now.plus_millis(LATER_MS)).await?;
                 }
+                failpoint::pass("take.before_commit")?;
                 Ok((now, ours))
             })
         });
         let (now, parcels) = taken.await?;
+        failpoint::pass("take.after_commit")?;
         for parcel in parcels {
             let target = target_of(&parcel);
             *self.busy.entry(target.clone()).or_default() += 1;
@@ -214,6 +216,7 @@ fn share(parcels: Vec<Parcel>, mut busy: HashMap<(TenantId, String), usize>) -> 
 }
 
 async fn hand_over(runtime: &Arc<Runtime>, delivery: &Delivery, parcel: Parcel, now: Timestamp) {
+    failpoint!("delivery.before_attempt");
     let went = match parcel.kind.as_str() {
         toolyard_store::webhooks::PARCEL => webhook::deliver(runtime, delivery, &parcel, now).await,
         toolyard_store::push_configs::PARCEL => push::deliver(runtime, delivery, &parcel, now).await,
@@ -224,6 +227,7 @@ async fn hand_over(runtime: &Arc<Runtime>, delivery: &Delivery, parcel: Parcel, 
             Went::Failed { status: None, why: format!("unknown kind {kind}") }
         }
     };
+    failpoint!("delivery.after_attempt");
     let (retry, id) = (delivery.retry, parcel.id.clone());
     if let Err(e) = settle(runtime, retry, parcel, went).await {
         // It comes back by itself.
@@ -244,17 +248,20 @@ async fn settle(runtime: &Runtime, retry: Retry, parcel: Parcel, went: Went) -> 
                 Went::Failed { why, .. } if spent => Some(why),
                 Went::Failed { .. } => {
                     let until = tx.now().await?.plus_millis(retry.pause_ms(attempts, &id));
-                    return outbox::postpone(tx, &tenant, &id, until).await;
+                    outbox::postpone(tx, &tenant, &id, until).await?;
+                    return failpoint::pass("settle.before_commit");
                 }
             };
             if let Some(why) = given_up {
                 let detail = format!("after {attempts} attempts: {why}");
                 audit::write(tx, &tenant, "outbox", &format!("{kind}.given_up"), &id, Some(&detail)).await?;
             }
-            outbox::delivered(tx, &tenant, &id).await
+            outbox::delivered(tx, &tenant, &id).await?;
+            failpoint::pass("settle.before_commit")
         })
     });
-    settled.await
+    settled.await?;
+    failpoint::pass("settle.after_commit")
 }
 
 #[cfg(test)]

@@ -1,28 +1,32 @@
 //! The agent's plugins at work on a run: between what comes from outside and
-//! what the engine hears. Events hold the hooked value.
+//! what the engine hears. Events hold the hooked value. What plugins make of a
+//! prompt is next door (`prompted`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolyard_engine::{Input, Note, Reply};
-use toolyard_models::{Candidate, ChatTurn, Request};
+use toolyard_models::Candidate;
 use toolyard_plugins::hooks::{
-    Answer, AskedTool, Called, Chain, Cited, Ended, Left, Prompt, Ran, Said, SaidBy, Scene, Spoken, State,
-    Stopped,
+    Answer, Called, Chain, Cited, Ended, Left, Ran, Scene, Spoken, State, Stopped,
 };
-use toolyard_plugins::shipped::passed_on;
 use toolyard_protocol::event::{PluginEmitted, PluginStateSaved, ReplyAmended, ResultAmended};
 use toolyard_protocol::manifest::HookName;
 use toolyard_protocol::message::{Part, text_of};
 use toolyard_protocol::outcome::OutcomeKind;
 use toolyard_protocol::{CallId, ErrorCode, Guarded, ToolOutcome, limits};
 use toolyard_schema::parse_arguments;
+use toolyard_store::failpoint;
 
 use super::draft::RawCall;
 use super::{Stop, Worker};
 
 /// Plugins of one run remember together: their state has one name.
 pub(crate) const TOGETHER: &str = "run";
+/// The name of another state, the gateway's own: the step whose results the
+/// plugins have seen in the log. Whoever takes the run over must not show them
+/// again what they have changed already.
+const SEEN: &str = "results";
 
 impl Worker {
     /// The plugins, with what they remember of this run.
@@ -85,6 +89,10 @@ impl Worker {
         let model = reply.model.as_deref().and_then(|model| model.split_once('/')).map(|(_, name)| name);
         let model = model.unwrap_or_default().to_owned();
         chain.spoke(Spoken { model, finish: reply.finish, usage: reply.usage });
+        let takes_part = !chain.is_empty();
+        if takes_part {
+            failpoint!("hook.before_run");
+        }
         let done = async {
             if chain.has(HookName::OnTextEnd) {
                 for part in &mut parts {
@@ -109,7 +117,11 @@ impl Worker {
             }
             Ok::<(), Stopped>(())
         };
-        if let Err(stopped) = done.await {
+        let done = done.await;
+        if takes_part {
+            failpoint!("hook.after_run");
+        }
+        if let Err(stopped) = done {
             self.stopped(stopped).await?;
             return Ok(None);
         }
@@ -225,7 +237,9 @@ impl Worker {
             return (outcome, untrusted, Vec::new());
         };
         let before = ran.clone();
+        failpoint!("hook.before_run");
         let done = chain.after_tool_call(&mut ran).await;
+        failpoint!("hook.after_run");
         let notes = self.notes(chain.leave());
         if let Err(stopped) = done {
             // The call has ended, so it must not be made again; what it gave is
@@ -247,7 +261,11 @@ impl Worker {
             return Ok(true);
         }
         let step = self.run.turns().last().and_then(|turn| turn.steps.last().cloned());
-        let Some(step) = step.filter(|step| self.amended != Some(step.reply.step)) else { return Ok(true) };
+        let seen = |step: u32| {
+            let logged = self.run.plugin_state(SEEN).is_some_and(|seen| seen["step"] == step);
+            logged || self.amended == Some(step)
+        };
+        let Some(step) = step.filter(|step| !seen(step.reply.step)) else { return Ok(true) };
         let mut notes = Vec::new();
         for call in &step.reply.calls {
             let Some(result) = step.result_of(&call.call).filter(|r| r.blob.is_none()) else { continue };
@@ -256,7 +274,10 @@ impl Worker {
             }
             let Some(mut ran) = self.ran(&call.call, &result.outcome, false) else { continue };
             let before = ran.clone();
-            if let Err(stopped) = chain.after_tool_call(&mut ran).await {
+            failpoint!("hook.before_run");
+            let done = chain.after_tool_call(&mut ran).await;
+            failpoint!("hook.after_run");
+            if let Err(stopped) = done {
                 self.stopped(stopped).await?;
                 return Ok(false);
             }
@@ -282,6 +303,11 @@ impl Worker {
         if notes.is_empty() {
             return Ok(true);
         }
+        let (plugin, state) = (SEEN.to_owned(), json!({ "step": step.reply.step }));
+        notes.push(Note::PluginStateSaved(PluginStateSaved {
+            plugin: Guarded::Shown(plugin),
+            state: Guarded::Shown(state),
+        }));
         self.tell(Input::Noted(notes)).await?;
         Ok(false)
     }
@@ -342,7 +368,7 @@ fn outcome_of(before: &ToolOutcome, ran: Ran) -> ToolOutcome {
 }
 
 /// The text of a reply is another one: it stands where the first text stood.
-fn retell(parts: &mut Vec<Part>, new: String) {
+pub(super) fn retell(parts: &mut Vec<Part>, new: String) {
     let mut new = Some(new);
     parts.retain_mut(|part| match part {
         Part::Text { text } => match new.take() {
@@ -356,141 +382,5 @@ fn retell(parts: &mut Vec<Part>, new: String) {
     });
     if let Some(text) = new.filter(|text| !text.is_empty()) {
         parts.push(Part::text(text));
-    }
-}
-
-/// Lets the plugins change what the model is asked.
-pub(super) async fn asked(chain: &mut Chain, request: &mut Request) -> Result<(), Stopped> {
-    if !chain.has(HookName::OnUserMessage) {
-        return Ok(());
-    }
-    let (messages, places) = said(&request.turns);
-    let tools = request.tools.iter().map(|tool| AskedTool {
-        name: tool.name.clone(),
-        description: tool.description.clone(),
-        parameters: tool.schema.clone(),
-    });
-    let mut prompt = Prompt {
-        messages,
-        system_prompt: request.system.clone(),
-        tools: tools.collect(),
-        provider_tools: match request.provider_tools.is_empty() {
-            true => Value::Null,
-            false => Value::Object(request.provider_tools.clone()),
-        },
-    };
-    let before = prompt.clone();
-    chain.user_message(&mut prompt).await?;
-    request.trace = passed_on(chain.state(), None);
-    request.system = prompt.system_prompt;
-    request.provider_tools = match prompt.provider_tools {
-        Value::Object(tools) => tools,
-        _ => serde_json::Map::new(),
-    };
-    if prompt.tools != before.tools {
-        request.tools.retain_mut(|tool| {
-            let Some(kept) = prompt.tools.iter().find(|t| t.name == tool.name) else { return false };
-            tool.description.clone_from(&kept.description);
-            tool.schema = kept.parameters.clone();
-            true
-        });
-    }
-    if prompt.messages != before.messages {
-        request.turns =
-            retold(std::mem::take(&mut request.turns), &places, &before.messages, &prompt.messages);
-    }
-    Ok(())
-}
-
-/// The conversation as plain messages, and the turn of each.
-fn said(turns: &[ChatTurn]) -> (Vec<Said>, Vec<(usize, usize)>) {
-    let (mut messages, mut places) = (Vec::new(), Vec::new());
-    for (i, turn) in turns.iter().enumerate() {
-        let mut add = |role, content: String, sub| {
-            messages.push(Said { role, content, index: Some(messages.len()) });
-            places.push((i, sub));
-        };
-        match turn {
-            ChatTurn::System(text) => add(SaidBy::System, text.clone(), 0),
-            ChatTurn::User { parts, .. } => add(SaidBy::User, text_of(parts), 0),
-            ChatTurn::Assistant { parts, .. } => add(SaidBy::Assistant, text_of(parts), 0),
-            ChatTurn::ToolResults(results) => {
-                for (sub, result) in results.iter().enumerate() {
-                    add(SaidBy::Tool, result.content.clone(), sub);
-                }
-            }
-        }
-    }
-    (messages, places)
-}
-
-/// Puts changed messages back. Calls and results stay where they are: vendors
-/// refuse one without the other.
-fn retold(turns: Vec<ChatTurn>, places: &[(usize, usize)], before: &[Said], after: &[Said]) -> Vec<ChatTurn> {
-    let kept: HashMap<usize, &str> =
-        after.iter().filter_map(|m| Some((m.index?, m.content.as_str()))).collect();
-    // A new message stands before the next old one.
-    let mut added: BTreeMap<usize, Vec<ChatTurn>> = BTreeMap::new();
-    for (i, message) in after.iter().enumerate().filter(|(_, m)| m.index.is_none()) {
-        let next = after[i..].iter().find_map(|m| m.index).and_then(|at| places.get(at));
-        let turn = next.map_or(turns.len(), |(turn, _)| *turn);
-        added.entry(turn).or_default().extend(own(message));
-    }
-    let mut changed: HashMap<usize, Vec<(usize, Option<&str>)>> = HashMap::new();
-    for (at, (turn, sub)) in places.iter().enumerate() {
-        let new = kept.get(&at).copied();
-        if new != before.get(at).map(|m| m.content.as_str()) {
-            changed.entry(*turn).or_default().push((*sub, new));
-        }
-    }
-    let mut out = Vec::with_capacity(turns.len());
-    let end = turns.len();
-    for (i, mut turn) in turns.into_iter().enumerate() {
-        out.extend(added.remove(&i).unwrap_or_default());
-        let mut stays = true;
-        for (sub, new) in changed.remove(&i).unwrap_or_default() {
-            stays &= change(&mut turn, sub, new);
-        }
-        if stays {
-            out.push(turn);
-        }
-    }
-    out.extend(added.remove(&end).unwrap_or_default());
-    out
-}
-
-/// Changes what a turn says. False if it is to go and may.
-fn change(turn: &mut ChatTurn, sub: usize, new: Option<&str>) -> bool {
-    match (turn, new) {
-        (ChatTurn::ToolResults(results), new) => {
-            if let Some(result) = results.get_mut(sub) {
-                result.content = new.unwrap_or("[removed by a plugin]").to_owned();
-            }
-            true
-        }
-        (ChatTurn::System(text), Some(new)) => {
-            *text = new.to_owned();
-            true
-        }
-        (ChatTurn::User { parts, .. } | ChatTurn::Assistant { parts, .. }, Some(new)) => {
-            retell(parts, new.to_owned());
-            true
-        }
-        (ChatTurn::Assistant { calls, parts }, None) if !calls.is_empty() => {
-            retell(parts, String::new());
-            true
-        }
-        (ChatTurn::System(_) | ChatTurn::User { .. } | ChatTurn::Assistant { .. }, None) => false,
-    }
-}
-
-fn own(message: &Said) -> Option<ChatTurn> {
-    let text = message.content.clone();
-    match message.role {
-        SaidBy::System => Some(ChatTurn::System(text)),
-        SaidBy::User => Some(ChatTurn::user(text)),
-        SaidBy::Assistant => Some(ChatTurn::assistant(text)),
-        // A result without its call.
-        SaidBy::Tool => None,
     }
 }

@@ -12,6 +12,7 @@ mod gate;
 mod history;
 mod hooked;
 mod plugins;
+mod prompted;
 mod scribe;
 mod search;
 mod servers;

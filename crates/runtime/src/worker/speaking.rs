@@ -20,7 +20,7 @@ use toolyard_store::usage::{self, Span};
 
 use super::context::Fitted;
 use super::draft::{Audience, Draft, RawCall};
-use super::hooked;
+use super::prompted;
 use super::search;
 use super::{Stop, Worker};
 use crate::agents::LoadedAgent;
@@ -66,7 +66,9 @@ async fn listened(
     if count == 0 {
         return (chain, heard, Ok(()));
     }
+    failpoint!("hook.before_run");
     let done = chain.text_chunks(&mut texts).await;
+    failpoint!("hook.after_run");
     // A plugin may keep words back and give them later, with others.
     let rest = texts.split_off(count.min(texts.len())).concat();
     let mut new = texts.into_iter();
@@ -339,7 +341,7 @@ impl Worker {
             show_reasoning: created.is_some_and(|c| c.show_reasoning),
         };
         let mut chain = self.chain();
-        let asked = hooked::asked(&mut chain, &mut request).await;
+        let asked = prompted::asked(&mut chain, &mut request).await;
         self.course = course(chain.state()).cloned();
         if let Err(stopped) = asked {
             return self.stopped(stopped).await;

@@ -181,7 +181,9 @@ impl Worker {
             Word::Ticket { ticket, kept } => {
                 let (fraction, message, preliminary) = (None, None, None);
                 let ticket = Some(ticket);
+                failpoint!("mcp.before_ticket_commit");
                 self.tell(Input::Progressed { call, fraction, message, preliminary, ticket }).await?;
+                failpoint!("mcp.after_ticket_commit");
                 let _ = kept.send(());
                 Ok(())
             }

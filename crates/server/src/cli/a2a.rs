@@ -17,6 +17,7 @@ use super::{CliError, Common, print};
 pub(super) enum A2a {
     /// Check an agent by the address of its card, or the address above it.
     Check {
+        /// Where its card is, or what stands before /.well-known/agent-card.json.
         #[arg(value_name = "URL")]
         address: String,
         /// A header for each request, as `x-secret-key: …`.

@@ -18,11 +18,20 @@ pub(super) enum Agent {
     /// List agents.
     List,
     /// Show an agent's configuration.
-    Show { name: String },
+    Show {
+        /// The agent's name.
+        name: String,
+    },
     /// Store an agent from a file.
-    Put { file: PathBuf },
+    Put {
+        /// Its configuration, a JSON file.
+        file: PathBuf,
+    },
     /// Remove an agent.
-    Delete { name: String },
+    Delete {
+        /// The agent's name.
+        name: String,
+    },
 }
 
 const COLUMNS: &[&str] = &["name", "id", "updatedAt"];

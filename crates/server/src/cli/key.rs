@@ -21,21 +21,27 @@ pub(super) enum Kind {
 pub(super) enum Key {
     /// Make a key and print it, once.
     Create {
+        /// The tenant that it is for. A new name makes a tenant.
         #[arg(long, default_value = "default")]
         tenant: String,
+        /// A secret one is for backends, a public one for browsers and apps.
         #[arg(long, value_enum)]
         kind: Kind,
+        /// What lists show beside it.
         #[arg(long, default_value = "")]
         label: String,
     },
     /// List keys, without the keys themselves.
     List {
+        /// Only of this tenant.
         #[arg(long)]
         tenant: Option<String>,
     },
     /// Revoke a key: it is refused within a second.
     Revoke {
+        /// The key's id, as `key list` shows it.
         id: String,
+        /// The tenant that it is of.
         #[arg(long, default_value = "default")]
         tenant: String,
     },

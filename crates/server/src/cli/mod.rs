@@ -102,7 +102,7 @@ enum Command {
     /// The configuration: check, print, schema.
     #[command(subcommand)]
     Config(settings::Settings),
-    /// Bring the database to this release's schema.
+    /// Bring the database that is there to this release's schema.
     Migrate,
     /// One process of the sandbox. The gateway starts it by itself.
     #[command(name = WORKER, hide = true)]
@@ -112,6 +112,7 @@ enum Command {
     Extract { form: String },
     /// Copy the SQLite database into a file, also while the gateway runs.
     Backup {
+        /// The file that is made. It must not be there yet.
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
@@ -178,8 +179,15 @@ async fn obey(cli: Cli) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opening brings the schema up to date.
+/// Opening brings the schema up to date. Where there is nothing to bring, a name
+/// is misspelt: a database that is made here would hide that.
 async fn migrate(common: &Common, config: &Config) -> Result<(), CliError> {
+    if config.database_url.is_empty() && !toolyard_store::is_kept(&config.data) {
+        let data = config.data.display();
+        return Err(CliError::said(format!(
+            "there is no database in {data}, so there is nothing to migrate: `toolyard serve` makes one, or name another folder with --data"
+        )));
+    }
     local::open(config).await?.close().await;
     let version = toolyard_store::known_version();
     print::value(common.json, &serde_json::json!({"schemaVersion": version}), |_| {

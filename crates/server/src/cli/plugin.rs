@@ -22,23 +22,30 @@ pub(super) enum Algorithm {
 pub(super) enum Plugin {
     /// Make a curator's key: FILE keeps the private part, FILE.pub the public one.
     Keygen {
+        /// The file that keeps the private part.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        /// Whose key it is, as plugins name their curator.
         #[arg(long, value_name = "NAME")]
         curator: String,
+        /// The kind of key.
         #[arg(long, value_enum, default_value = "ed25519")]
         algorithm: Algorithm,
     },
     /// Audit a plugin and sign it.
     Sign {
+        /// The plugin, a JSON file.
         plugin: PathBuf,
+        /// The curator's private key, as `plugin keygen` wrote it.
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
+        /// Where the signed plugin goes.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
     },
     /// Is it genuine? Exits with 0 only if it is.
     Verify {
+        /// The signed plugin, a JSON file.
         plugin: PathBuf,
         /// A public key; several for several curators.
         #[arg(long, value_name = "FILE", required = true)]
@@ -49,17 +56,24 @@ pub(super) enum Plugin {
     },
     /// Trust a curator's public key for some plugins.
     Trust {
+        /// The curator's public key, as `plugin keygen` wrote it (FILE.pub).
         key: PathBuf,
         /// A plugin's id, the start of ids with * behind it, or *.
         #[arg(long = "plugin", value_name = "PATTERN", required = true)]
         plugins: Vec<String>,
     },
     /// Install a plugin.
-    Install { plugin: PathBuf },
+    Install {
+        /// The plugin, a JSON file.
+        plugin: PathBuf,
+    },
     /// List what is installed, and who vouches for it.
     List,
     /// Take an installed plugin away.
-    Uninstall { id: String },
+    Uninstall {
+        /// The plugin's id, as `plugin list` shows it.
+        id: String,
+    },
     /// Trust something no longer, for ever.
     Revoke(Revoke),
 }
@@ -70,11 +84,13 @@ pub(super) struct Revoke {
     /// A plugin; with --version this version of it.
     #[arg(long, value_name = "ID", required_unless_present_any = ["key", "curator"])]
     plugin: Option<String>,
+    /// Only this version of the plugin.
     #[arg(long, requires = "plugin")]
     version: Option<String>,
     /// The id of a curator's key.
     #[arg(long, value_name = "ID", conflicts_with_all = ["plugin", "curator"])]
     key: Option<String>,
+    /// All that this curator signed.
     #[arg(long, value_name = "NAME", conflicts_with = "plugin")]
     curator: Option<String>,
     /// Whoever calls a tool of it reads this.

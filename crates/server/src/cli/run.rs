@@ -15,11 +15,18 @@ pub(super) enum Run {
     /// List runs, newest first.
     List,
     /// Show a run and its log.
-    Show { id: String },
+    Show {
+        /// The run's id, as `run list` shows it.
+        id: String,
+    },
     /// Stop a run of a running gateway.
-    Cancel { id: String },
+    Cancel {
+        /// The run's id, as `run list` shows it.
+        id: String,
+    },
     /// Start a run from a step of one that has ended.
     Replay {
+        /// The id of a run that has ended, as `run list` shows it.
         id: String,
         /// The first step that is done anew.
         #[arg(long, default_value_t = 1)]

@@ -13,6 +13,7 @@ use crate::config::Config;
 pub(super) enum Tenant {
     /// Remove a tenant: its keys, agents, conversations, runs, files, everything.
     Delete {
+        /// The tenant's name.
         name: String,
         /// Yes, all of it. There is no way back.
         #[arg(long)]

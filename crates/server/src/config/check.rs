@@ -5,7 +5,7 @@ use toolyard_protocol::manifest::FetchHost;
 use toolyard_protocol::{AgentName, SecretName, limits};
 use toolyard_store::RedisUrl;
 
-use super::section::{AuthMode, Config, Mode, Smtp, SmtpTls};
+use super::section::{AuthMode, Config, Mode, SmtpTls};
 
 /// The shortest HS256 secret: as long as its hash.
 const JWT_SECRET_BYTES: usize = 32;
@@ -21,7 +21,7 @@ const NAME_CHARS: usize = 64;
 #[derive(Debug, thiserror::Error)]
 #[error("{key}: {why}")]
 pub(crate) struct BadSetting {
-    key: &'static str,
+    pub(super) key: &'static str,
     why: String,
 }
 
@@ -29,7 +29,34 @@ fn bad(key: &'static str, why: impl Into<String>) -> BadSetting {
     BadSetting { key, why: why.into() }
 }
 
-pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
+/// Looks at one kind of setting.
+type Check = fn(&Config) -> Result<(), BadSetting>;
+
+/// All that cannot work, one of each kind.
+pub(super) fn check(config: &Config) -> Vec<BadSetting> {
+    let checks: [Check; 15] = [
+        check_auth,
+        check_issuer,
+        check_private_network,
+        check_plugins,
+        check_env,
+        check_database,
+        check_redis,
+        check_smtp,
+        check_knowledge,
+        check_keys,
+        check_models,
+        check_origins,
+        check_public_url,
+        check_retention,
+        check_limits,
+    ];
+    let names = AgentName::parse(&config.default_agent).map(|_| ());
+    let names = names.map_err(|e| bad("default_agent", e.to_string()));
+    checks.iter().filter_map(|check| check(config).err()).chain(names.err()).collect()
+}
+
+fn check_auth(config: &Config) -> Result<(), BadSetting> {
     if config.auth == AuthMode::Off {
         if !config.listen.ip().is_loopback() {
             return Err(bad("auth", "\"off\" is allowed only when listen is a loopback address"));
@@ -38,10 +65,15 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
             return Err(bad("auth", "\"off\" is not allowed in production mode"));
         }
     }
-    if let Some(url) = &config.jwt.jwks_url {
-        check_issuer(url)?;
-    }
+    Ok(())
+}
+
+fn check_private_network(config: &Config) -> Result<(), BadSetting> {
     Opened::parse(&config.allow_private_network).map_err(|why| bad("allow_private_network", why))?;
+    Ok(())
+}
+
+fn check_plugins(config: &Config) -> Result<(), BadSetting> {
     if !(1..=limits::PLUGIN_SIGNATURES).contains(&config.plugins.threshold) {
         let most = limits::PLUGIN_SIGNATURES;
         return Err(bad("plugins.threshold", format!("must be 1 to {most}")));
@@ -49,24 +81,36 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
     for host in config.plugins.fetch.iter().filter(|host| *host != "*") {
         FetchHost::parse(host).map_err(|why| bad("plugins.fetch", why.to_string()))?;
     }
+    Ok(())
+}
+
+fn check_env(config: &Config) -> Result<(), BadSetting> {
     for name in &config.env.allow {
         SecretName::parse(name)
             .map_err(|_| bad("env.allow", format!("{name:?} is not the name of a variable")))?;
     }
+    Ok(())
+}
+
+fn check_database(config: &Config) -> Result<(), BadSetting> {
     let url = config.database_url.expose();
     if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
         return Err(bad("database_url", "must start with postgres:// (or be empty for SQLite)"));
     }
-    check_redis(config)?;
-    check_smtp(&config.smtp)?;
+    Ok(())
+}
+
+fn check_knowledge(config: &Config) -> Result<(), BadSetting> {
     let embedding = config.knowledge.embedding.as_deref();
     if embedding
         .is_some_and(|name| !matches!(name.split_once('/'), Some((p, m)) if !p.is_empty() && !m.is_empty()))
     {
         return Err(bad("knowledge.embedding", "must be provider/model, as openai/text-embedding-3-small"));
     }
-    check_keys(config)?;
-    check_models(config)?;
+    Ok(())
+}
+
+fn check_origins(config: &Config) -> Result<(), BadSetting> {
     for (key, origins) in
         [("allowed_origins", config.origins()), ("web_app.mcp_origins", config.web_app_origins())]
     {
@@ -76,15 +120,19 @@ pub(super) fn check(config: &Config) -> Result<(), BadSetting> {
             return Err(bad(key, why));
         }
     }
-    if let Some(url) = &config.public_url {
-        check_public_url(url)?;
-    }
+    Ok(())
+}
+
+fn check_retention(config: &Config) -> Result<(), BadSetting> {
     let days = config.retention.finished_runs_days;
     if days.is_some_and(|days| !(days > 0.0 && days <= KEPT_DAYS)) {
         let why = format!("must be more than 0 and at most {KEPT_DAYS}; without it runs are kept for ever");
         return Err(bad("retention.finished_runs_days", why));
     }
-    AgentName::parse(&config.default_agent).map_err(|e| bad("default_agent", e.to_string()))?;
+    Ok(())
+}
+
+fn check_limits(config: &Config) -> Result<(), BadSetting> {
     let own = &config.limits;
     for (key, value) in [
         ("limits.body_bytes", own.body_bytes),
@@ -126,7 +174,8 @@ fn check_redis(config: &Config) -> Result<(), BadSetting> {
     Ok(())
 }
 
-fn check_smtp(smtp: &Smtp) -> Result<(), BadSetting> {
+fn check_smtp(config: &Config) -> Result<(), BadSetting> {
+    let smtp = &config.smtp;
     let Some(host) = &smtp.host else { return Ok(()) };
     if smtp.from.as_ref().is_none_or(|from| !from.contains('@')) {
         return Err(bad("smtp.from", "must be the sender's mail address"));
@@ -142,7 +191,8 @@ fn check_smtp(smtp: &Smtp) -> Result<(), BadSetting> {
 }
 
 /// Codes of logins come to this address.
-fn check_public_url(url: &str) -> Result<(), BadSetting> {
+fn check_public_url(config: &Config) -> Result<(), BadSetting> {
+    let Some(url) = &config.public_url else { return Ok(()) };
     let target = Target::parse(url).map_err(|e| bad("public_url", e.to_string()))?;
     if target.origin() != url.trim_end_matches('/') {
         return Err(bad("public_url", "must be an address without a path, as https://gateway.example"));
@@ -154,7 +204,8 @@ fn check_public_url(url: &str) -> Result<(), BadSetting> {
 }
 
 /// Whoever can change the keys on their way is every user.
-fn check_issuer(url: &str) -> Result<(), BadSetting> {
+fn check_issuer(config: &Config) -> Result<(), BadSetting> {
+    let Some(url) = &config.jwt.jwks_url else { return Ok(()) };
     let target = Target::parse(url).map_err(|e| bad("jwt.jwks_url", e.to_string()))?;
     if target.origin().starts_with("http://") && !target.is_loopback() {
         return Err(bad("jwt.jwks_url", "must start with https:// (http:// is for a loopback address only)"));

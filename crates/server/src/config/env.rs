@@ -139,6 +139,11 @@ pub(super) fn overlay(table: &mut Table, read: impl Fn(&str) -> Option<String>) 
     Ok(())
 }
 
+/// Whether a variable says what a key is.
+pub(super) fn is_said(key: &str, read: impl Fn(&str) -> Option<String>) -> bool {
+    NAMES.iter().any(|(name, path, _)| path.join(".") == key && read(name).is_some())
+}
+
 fn put(table: &mut Table, path: &[&str], value: Value) {
     match path {
         [] => {}

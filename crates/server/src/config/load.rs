@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use toml::{Table, Value};
+use toml::Value;
 
 use super::check::{self, BadSetting};
 use super::env::{self, BadVariable};
+use super::lines::Written;
+use super::misfits::{misfits, read_table};
 use super::section::Config;
 
 /// What the command line says over the file.
@@ -29,6 +31,44 @@ pub(crate) enum ConfigError {
     Variable(#[from] BadVariable),
     #[error(transparent)]
     Setting(#[from] BadSetting),
+    #[error("{file}, line {line}: {error}")]
+    Placed { file: String, line: usize, error: Box<ConfigError> },
+    #[error("{} settings are wrong:{}", .0.len(), listed(.0))]
+    Several(Vec<ConfigError>),
+}
+
+fn listed(errors: &[ConfigError]) -> String {
+    errors.iter().map(|error| format!("\n  {error}")).collect()
+}
+
+impl ConfigError {
+    /// The key that it is about, as `limits.burst`.
+    fn key(&self) -> Option<&str> {
+        match self {
+            Self::Key { key, .. } => Some(key),
+            Self::Setting(bad) => Some(bad.key),
+            Self::Unreadable { .. }
+            | Self::NotToml { .. }
+            | Self::Variable(_)
+            | Self::Placed { .. }
+            | Self::Several(_) => None,
+        }
+    }
+
+    /// About this key, or one within it.
+    pub(super) fn is_of(&self, key: &str) -> bool {
+        let rest = self.key().and_then(|own| own.strip_prefix(key));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+
+    /// With the line of its key, unless the key was said over the file.
+    fn placed(self, written: Option<&Written>, over: impl Fn(&str) -> bool) -> Self {
+        let key = self.key().filter(|key| !over(key));
+        match written.zip(key).and_then(|(written, key)| written.place_of(key)) {
+            Some((file, line)) => Self::Placed { file, line, error: Box::new(self) },
+            None => self,
+        }
+    }
 }
 
 /// The file that is read when nobody names one.
@@ -58,11 +98,12 @@ fn check_names(config: &Config, names: impl IntoIterator<Item = String>) -> Resu
 
 fn load_with(flags: &Flags, read: impl Fn(&str) -> Option<String>) -> Result<Config, ConfigError> {
     let named = flags.config.clone().or_else(|| read("TOOLYARD_CONFIG").map(PathBuf::from));
-    let mut table = match named {
-        Some(file) => read_file(&file)?,
-        None if Path::new(USUAL).exists() => read_file(Path::new(USUAL))?,
-        None => Table::new(),
+    let written = match named {
+        Some(file) => Some(Written::read(&file)?),
+        None if Path::new(USUAL).exists() => Some(Written::read(Path::new(USUAL))?),
+        None => None,
     };
+    let mut table = written.as_ref().map(Written::table).transpose()?.unwrap_or_default();
     env::overlay(&mut table, &read)?;
     if let Some(listen) = &flags.listen {
         table.insert("listen".to_owned(), Value::String(listen.clone()));
@@ -70,22 +111,43 @@ fn load_with(flags: &Flags, read: impl Fn(&str) -> Option<String>) -> Result<Con
     if let Some(data) = &flags.data {
         table.insert("data".to_owned(), Value::String(data.display().to_string()));
     }
+    // What somebody said over the file is not a fault of the file.
+    let over = |key: &str| {
+        let flag = (key == "listen" && flags.listen.is_some()) || (key == "data" && flags.data.is_some());
+        flag || env::is_said(key, &read)
+    };
+    let placed = |error: ConfigError| error.placed(written.as_ref(), over);
     let own_agents = table.contains_key("agents_dir");
-    let config: Config = serde_path_to_error::deserialize(Value::Table(table)).map_err(|e| {
-        let key = match e.path().to_string().as_str() {
-            "." => "configuration".to_owned(),
-            path => path.to_owned(),
-        };
-        ConfigError::Key { key, why: e.into_inner().to_string().trim_end().to_owned() }
-    })?;
-    check::check(&config)?;
+    let config = match read_table(table.clone()) {
+        Ok(config) => config,
+        Err(first) => {
+            let all = misfits(&mut Vec::new(), &table).into_iter().map(placed).collect();
+            return Err(together(all).unwrap_or_else(|| placed(first)));
+        }
+    };
+    let mut wrong: Vec<ConfigError> = check::check(&config).into_iter().map(ConfigError::from).collect();
     // The usual folder may be missing; one that somebody names is meant to be there.
     if own_agents && !config.agents_dir.is_dir() {
         let why = format!("there is no folder {}", config.agents_dir.display());
-        return Err(ConfigError::Key { key: "agents_dir".to_owned(), why });
+        wrong.push(ConfigError::Key { key: "agents_dir".to_owned(), why });
     }
-    mcp_servers(&config, &read)?;
-    Ok(config)
+    wrong.extend(mcp_servers(&config, &read).err());
+    match together(wrong.into_iter().map(placed).collect()) {
+        Some(error) => Err(error),
+        None => Ok(config),
+    }
+}
+
+/// Whoever mends a file wants to hear of all that is wrong, at once.
+fn together(mut errors: Vec<ConfigError>) -> Option<ConfigError> {
+    errors.sort_by_key(|error| match error {
+        ConfigError::Placed { line, .. } => *line,
+        _ => 0,
+    });
+    match errors.len() {
+        0 | 1 => errors.pop(),
+        _ => Some(ConfigError::Several(errors)),
+    }
 }
 
 /// The operator's MCP servers, of the file and of the file that it names.
@@ -115,13 +177,6 @@ pub(crate) fn mcp_servers(
         }
     }
     Ok(servers)
-}
-
-fn read_file(file: &Path) -> Result<Table, ConfigError> {
-    let name = || file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|why| ConfigError::Unreadable { file: name(), why })?;
-    text.parse::<Table>()
-        .map_err(|e| ConfigError::NotToml { file: name(), why: e.to_string().trim_end().to_owned() })
 }
 
 #[cfg(test)]
@@ -197,9 +252,10 @@ mod tests {
         let twice = load_it(toml, &form.replace("web", "Files")).unwrap_err().to_string();
         assert_eq!(twice, "mcp_servers_file: Files is in mcp_servers too");
         let bad = load_it("[mcp_servers.files]\nargs = []\n", form).unwrap_err().to_string();
-        assert_eq!(bad, "mcp_servers.files.command: is required, or url");
+        let at = |line: usize| format!("{}, line {line}: ", config.display());
+        assert_eq!(bad, at(1) + "mcp_servers.files.command: is required, or url");
         let misspelt = load_it("[mcp_servers.files]\ncomand = \"a\"\n", form).unwrap_err().to_string();
-        assert!(misspelt.starts_with("mcp_servers.files.comand: unknown field"), "{misspelt}");
+        assert!(misspelt.starts_with(&(at(2) + "mcp_servers.files.comand: unknown field")), "{misspelt}");
     }
 
     #[test]

@@ -7,8 +7,10 @@
 mod check;
 mod env;
 mod hidden;
+mod lines;
 mod listen;
 mod load;
+mod misfits;
 mod model;
 mod section;
 mod watching;

@@ -56,7 +56,7 @@ pub(super) async fn put(call: Call) -> Result<Response, Refusal> {
             }
             let entity = entities::get(tx, &tenant, &entity_id).await?;
             let entity = entity.ok_or_else(|| Refusal::not_found("Entity"))?;
-            spaces::put_member(tx, &tenant, &space, &entity_id, role).await?;
+            let since = spaces::put_member(tx, &tenant, &space, &entity_id, role).await?;
             let what = format!("{space} {entity_id}");
             audit::write(tx, &tenant, &actor, "member.put", &what, None).await?;
             let view = MemberView {
@@ -65,7 +65,7 @@ pub(super) async fn put(call: Call) -> Result<Response, Refusal> {
                 role,
                 kind: entity.kind.as_str().to_owned(),
                 display_name: entity.display_name,
-                created_at: tx.now().await?,
+                created_at: since,
             };
             Ok(Made { status: 201, body: json!(OneMember { membership: view }) })
         })

@@ -203,7 +203,8 @@ fn unknown(folder: &Folder) {
 #[tokio::test]
 async fn what_is_unknown_is_not_found_and_nothing_changes() {
     let folder = Folder::new();
-    assert!(toolyard(folder.path()).arg("migrate").output().unwrap().status.success());
+    let settings = toolyard_store::Settings::Sqlite { folder: folder.path().join("data") };
+    toolyard_store::Store::open(&settings).await.unwrap().close().await;
     unknown(&folder);
     let gateway = Gateway::start_with(folder, &[]).await;
     let nothing = async |gateway: &Gateway| {
@@ -259,7 +260,8 @@ fn what_is_named_and_not_there_is_one_sentence_and_no_start() {
     }
     // The file of the configuration names a folder too.
     std::fs::write(folder.path().join("toolyard.toml"), "agents_dir = \"gone\"").unwrap();
-    assert_eq!(no(&folder, &[], &serve), "toolyard: agents_dir: there is no folder gone\n");
+    let said = "toolyard: toolyard.toml, line 1: agents_dir: there is no folder gone\n";
+    assert_eq!(no(&folder, &[], &serve), said);
     std::fs::create_dir(folder.path().join("gone")).unwrap();
     assert!(toolyard(folder.path()).args(["config", "check"]).output().unwrap().status.success());
     // A port that is taken leaves no folder behind.
@@ -275,4 +277,89 @@ fn what_is_named_and_not_there_is_one_sentence_and_no_start() {
     let said = no(&folder, &unset, &serve);
     assert!(said.contains("keys.json") && said.lines().count() == 1, "{said}");
     assert_eq!(std::fs::read_to_string(&keys).unwrap(), "{\"secret\":");
+}
+
+#[test]
+fn migrate_brings_a_database_along_and_makes_none() {
+    let folder = Folder::new();
+    let said = no(&folder, &[], &["migrate"]);
+    let data = folder.path().join("data");
+    assert_eq!(
+        said,
+        format!(
+            "toolyard: there is no database in {}, so there is nothing to migrate: `toolyard serve` makes one, or name another folder with --data\n",
+            data.display()
+        )
+    );
+    assert!(!data.exists());
+    let made = ["key", "create", "--kind", "secret"];
+    assert!(toolyard(folder.path()).args(made).output().unwrap().status.success());
+    let output = toolyard(folder.path()).arg("migrate").output().unwrap();
+    let said = format!("the database has schema version {}\n", toolyard_store::known_version());
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), said);
+}
+
+/// The lines of one part of a help page, by its heading.
+fn part<'h>(help: &'h str, heading: &str) -> Vec<&'h str> {
+    let lines = help.lines().skip_while(|line| *line != heading).skip(1);
+    lines.take_while(|line| line.starts_with(' ') || line.is_empty()).collect()
+}
+
+#[test]
+fn every_argument_of_every_command_has_a_word_of_help() {
+    let folder = Folder::new();
+    let mut commands = vec![Vec::<String>::new()];
+    let (mut pages, mut arguments) = (0, 0);
+    while let Some(command) = commands.pop() {
+        let output = toolyard(folder.path()).args(&command).arg("-h").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        pages += 1;
+        for line in part(&help, "Commands:").into_iter().filter(|line| !line.is_empty()) {
+            let name = line.split_whitespace().next().unwrap().to_owned();
+            if name != "help" {
+                commands.push([command.clone(), vec![name]].concat());
+            }
+        }
+        for line in part(&help, "Arguments:").into_iter().chain(part(&help, "Options:")) {
+            // Two spaces stand between what it is and what it says.
+            let said = line.trim().split_once("  ").map(|(_, said)| said.trim());
+            let is_said = said.is_some_and(|said| !said.is_empty() && !said.starts_with('['));
+            assert!(line.is_empty() || is_said, "{command:?}: {line}");
+            arguments += 1;
+        }
+    }
+    assert!(pages > 25 && arguments > 100, "{pages} pages, {arguments} arguments");
+}
+
+#[test]
+fn all_faults_of_a_configuration_are_named_at_once_with_their_lines() {
+    let folder = Folder::new();
+    let file = folder.path().join("toolyard.toml");
+    std::fs::write(
+        &file,
+        "listen = \"nowhere\"\n\n[limits]\nburst = \"many\"\nbrust = 2\n\n[providers.mine]\nkind = \"opneai\"\n",
+    )
+    .unwrap();
+    for args in [&["config", "check"][..], &["serve"]] {
+        let said = no(&folder, &[], args);
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!((lines[0], lines.len()), ("toolyard: 4 settings are wrong:", 5), "{said}");
+        for wanted in [
+            "  toolyard.toml, line 1: listen: ",
+            "  toolyard.toml, line 4: limits.burst: ",
+            "  toolyard.toml, line 5: limits.brust: unknown field",
+            "  toolyard.toml, line 8: providers.mine.kind: ",
+        ] {
+            assert!(lines.iter().any(|line| line.starts_with(wanted)), "{wanted}: {said}");
+        }
+    }
+    // Well written, and yet it cannot work.
+    std::fs::write(&file, "default_agent = \"\"\n[limits]\nactive_runs = 0\n").unwrap();
+    let said = no(&folder, &[], &["config", "check"]);
+    assert!(said.contains("  toolyard.toml, line 1: default_agent: "), "{said}");
+    assert!(said.contains("  toolyard.toml, line 3: limits.active_runs: must be at least 1\n"), "{said}");
+    // What a variable says is no fault of the file.
+    std::fs::write(&file, "listen = \"127.0.0.1:1\"\n").unwrap();
+    let said = no(&folder, &[("TOOLYARD_LISTEN", "nowhere")], &["config", "check"]);
+    assert!(said.starts_with("toolyard: listen: "), "{said}");
 }

@@ -147,7 +147,7 @@ async fn h60_a_version_that_is_no_longer_the_newest_can_be_revoked() {
 fn h60_without_a_gateway_the_commands_work_on_the_database() {
     let folder = Folder::new();
     made(folder.path());
-    cli(folder.path(), &["migrate"]);
+    cli(folder.path(), &["key", "create", "--kind", "secret"]);
     life(folder.path());
 }
 

@@ -91,6 +91,12 @@ async fn a_member_sees_the_space_until_it_is_removed() {
     let space = format!("/api/smart-spaces/{}", yard.space);
     let members = fine(gateway.user("ann", Method::GET, &format!("{space}/members"))).await;
     assert_eq!(members["members"].as_array().unwrap().len(), 3);
+    // Who is there already has been there since then; only the role is another one.
+    let ann =
+        members["members"].as_array().unwrap().iter().find(|m| m["entityId"] == json!(yard.ann)).unwrap();
+    let again = json!({"entityId": yard.ann, "role": "admin"});
+    let again = gateway.post(&format!("{space}/members"), again).await["membership"].clone();
+    assert_eq!((&again["createdAt"], &again["role"]), (&ann["createdAt"], &json!("admin")));
     let patched = fine(gateway.secret(Method::PATCH, &space).json(&json!({"name": "new name"}))).await;
     assert_eq!(patched["smartSpace"]["name"], "new name");
     let list = fine(gateway.user("ann", Method::GET, "/api/smart-spaces")).await;

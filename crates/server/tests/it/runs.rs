@@ -98,6 +98,8 @@ async fn d6_a_late_result_is_refused_and_an_identical_repeat_is_fine() {
     assert_eq!((status, &again["results"][0]["status"]), (200, &json!("repeated")));
     let (status, refused) = yard.submit(None, &run, json!({"callId": call, "result": 1})).await;
     assert_eq!((status, &refused["error"]["code"]), (409, &json!("run_ended")));
+    let said = "The run has ended, and a different result for this call was accepted before";
+    assert_eq!(refused["error"]["message"], said);
     assert_eq!(yard.submit(None, &run, json!({"callId": "call_unknown", "result": 1})).await.0, 404);
     assert_eq!(yard.finish(&run).await.len(), before.iter().filter(|e| e.id.is_some()).count());
 }
@@ -110,8 +112,9 @@ async fn d6_a_canceled_run_takes_no_results() {
     yard.gateway.post(&format!("/api/runs/{run}/cancel"), json!({"reason": "enough"})).await;
     let events = yard.finish(&run).await;
     assert_eq!(events.last().unwrap().event.as_deref(), Some("run.canceled"));
-    let (status, _) = yard.submit(None, &run, json!({"callId": call, "result": 1})).await;
-    assert_eq!(status, 409);
+    let (status, refused) = yard.submit(None, &run, json!({"callId": call, "result": 1})).await;
+    // Nobody had handed one in: the cancel ended the call.
+    assert_eq!((status, &refused["error"]["message"]), (409, &json!("The run has ended")));
     let remove = yard.gateway.secret(Method::DELETE, &format!("/api/runs/{run}"));
     assert_eq!(remove.send().await.unwrap().status(), 204);
     assert_eq!(ask(yard.gateway.secret(Method::GET, &format!("/api/runs/{run}"))).await.0, 404);

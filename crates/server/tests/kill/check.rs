@@ -16,7 +16,19 @@ pub(crate) enum Doubt {
 }
 
 /// Places between "the call is committed" and "its end is committed".
-const UNCERTAIN_AT: [&str; 3] = ["tool.before_start", "tool.after_effect", "tool.before_outcome_commit"];
+const UNCERTAIN_AT: [&str; 8] = [
+    "tool.before_start",
+    "tool.after_effect",
+    "tool.before_outcome_commit",
+    "mcp.before_call",
+    "mcp.before_ticket_commit",
+    "mcp.after_answer",
+    "file.before_commit",
+    "file.after_commit",
+];
+/// Of them those that a call with a ticket comes by before the ticket is kept:
+/// behind that, its server is asked for the end.
+const WITHOUT_TICKET: [&str; 3] = ["tool.before_start", "mcp.before_call", "mcp.before_ticket_commit"];
 /// Places that also lie elsewhere, or that other tasks come by meanwhile: behind
 /// the commit of an answer the run is on its way already, and the caller's task
 /// dies wherever the worker has come to.
@@ -32,9 +44,10 @@ const PERHAPS_AT: [&str; 7] = [
 
 impl Doubt {
     /// After so many deaths at a place.
-    pub(crate) fn of_death(place: &str, deaths: u32) -> Self {
+    pub(crate) fn of_death(story: Story, place: &str, deaths: u32) -> Self {
         match deaths {
             0 => Self::No,
+            _ if story == Story::McpTask && !WITHOUT_TICKET.contains(&place) => Self::No,
             _ if UNCERTAIN_AT.contains(&place) => Self::Must,
             _ if PERHAPS_AT.contains(&place) => Self::May,
             _ => Self::No,
@@ -68,6 +81,11 @@ fn expected(story: Story) -> Expected {
         Story::Goals => called("setGoals"),
         Story::Expiry => called("brief_screen"),
         Story::Cancel => Expected { end: "run.canceled", replies: 1, ..called("read_screen") },
+        Story::McpCall => called("mcp_far_paint"),
+        Story::McpRepeatable => called("mcp_far_repaint"),
+        Story::McpTask => called("mcp_far_task_held"),
+        // Its calls are two: `hooked` looks at them.
+        Story::Hooked => Expected { replies: 2, ..said(String::new()) },
     }
 }
 
@@ -93,6 +111,9 @@ pub(crate) fn outcome(story: Story, doubt: Doubt, ended: &Ended, place: &str) {
     assert_eq!(Some(expected.end), ended.runs[0]["status"].as_str().map(|s| format!("run.{s}")).as_deref());
     assert_eq!(ended.runs[0]["lastSeq"], seqs.len(), "{context}");
     assert_eq!(ended.open_waits, 0, "{context}");
+    if story == Story::Hooked {
+        return;
+    }
     let end = call_end(story, &expected, doubt, ended, &context);
     assert_eq!(ended.goals, usize::from(story == Story::Goals), "{context}");
     // Nothing is said twice, and nothing is left out.
@@ -108,6 +129,9 @@ pub(crate) fn outcome(story: Story, doubt: Doubt, ended: &Ended, place: &str) {
 /// How the demo model repeats the end of a call.
 fn repeated(tool: &str, end: &Value) -> String {
     match end["outcome"].as_str() {
+        Some("ok") if end["output"].is_string() => {
+            format!("Tool {tool} answered: {}", end["output"].as_str().unwrap())
+        }
         Some("ok") => format!("Tool {tool} answered: {}", end["output"]),
         _ => format!("Tool {tool} failed: {}", json!({"error": end["error"]})),
     }
@@ -130,7 +154,10 @@ fn call_end<'e>(
     assert_eq!(ends.iter().map(|end| call(end)).collect::<Vec<_>>(), asked, "{context}");
     let end = *ends.first()?;
     let id = call(end);
-    let others = ended.recorded.iter().filter(|line| !line.starts_with(id)).count();
+    // An MCP server does not hear the id of a call.
+    let name = expected.tool.and_then(|tool| tool.strip_prefix("mcp_far_")).unwrap_or(id);
+    let own = |line: &&String| line.split(' ').next() == Some(name);
+    let others = ended.recorded.iter().filter(|line| !own(line)).count();
     assert_eq!(others, 0, "an execution of an uncommitted call: {context}");
     let recorded = ended.recorded.len();
     match (story, end["outcome"].as_str().unwrap()) {
@@ -139,20 +166,26 @@ fn call_end<'e>(
         // Effect and result are one commit: there is no uncertainty.
         (Story::Goals, "ok") => assert_eq!(end["output"]["totalGoals"], 1, "{context}"),
         // B
-        (Story::GatewayTool | Story::Approval, "ok") => {
+        (Story::GatewayTool | Story::Approval | Story::McpCall | Story::McpTask, "ok") => {
             assert_eq!(recorded, 1, "{context}");
             assert_ne!(doubt, Doubt::Must, "it died while the tool ran, and nobody is told: {context}");
         }
-        (Story::GatewayTool | Story::Approval, "uncertain") => {
+        (Story::GatewayTool | Story::Approval | Story::McpCall | Story::McpTask, "uncertain") => {
             assert!(recorded <= 1, "{context}");
             assert_ne!(doubt, Doubt::No, "uncertain for no reason: {context}");
         }
         // The far side gets the same key again, and nobody is in doubt.
-        (Story::Repeatable, "ok") => {
+        (Story::Repeatable | Story::McpRepeatable, "ok") => {
             let most = 1 + usize::try_from(ended.deaths).unwrap();
             assert!((1..=most).contains(&recorded), "{recorded} {context}");
         }
         (_, other) => panic!("{id} ended {other}: {context}"),
+    }
+    // However often it was called: its picture is one file.
+    let brought = i64::from(matches!(story, Story::McpCall | Story::McpRepeatable));
+    match end["outcome"] == "ok" {
+        true => assert_eq!(ended.files, brought, "{context}"),
+        false => assert!(ended.files <= brought, "{context}"),
     }
     Some(end)
 }

@@ -40,6 +40,19 @@ impl Database {
         Self { folder, url: self.url.clone(), name: None }
     }
 
+    /// What a query counts, beside the gateway that is at work there.
+    pub(crate) fn number(&self, query: &str) -> i64 {
+        match &self.url {
+            Some(url) => psql(url, query)[0].parse().unwrap(),
+            None => {
+                let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+                let file = self.folder.path().join("toolyard.db");
+                let db = rusqlite::Connection::open_with_flags(file, flags).unwrap();
+                db.query_row(query, [], |row| row.get(0)).unwrap()
+            }
+        }
+    }
+
     /// One of its own with the same in it. Nobody may be at work on this one.
     pub(crate) fn twin(&self) -> Self {
         let mut twin = self.copy();

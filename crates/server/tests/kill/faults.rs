@@ -2,7 +2,7 @@
 //! process lives on, so nothing may be uncertain, and the model speaks once.
 
 use serde_json::{Value, json};
-use toolyard_store::failpoint::{NAMES, objection};
+use toolyard_store::failpoint::{self, NAMES, objection};
 
 use crate::check::{self, Doubt};
 use crate::database::Database;
@@ -175,7 +175,7 @@ fn d2_a_deed_that_makes_no_sense_is_refused_with_a_sentence() {
 fn every_name_is_a_place_of_the_code() {
     let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut code = String::new();
-    let mut folders = vec![crates.join("store/src"), crates.join("runtime/src")];
+    let mut folders = ["store/src", "runtime/src", "tools/src"].map(|folder| crates.join(folder)).to_vec();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
             if entry.is_dir() {
@@ -185,6 +185,6 @@ fn every_name_is_a_place_of_the_code() {
             }
         }
     }
-    let missing: Vec<_> = NAMES.iter().filter(|name| !code.contains(&format!("(\"{name}\")"))).collect();
+    let missing: Vec<_> = failpoint::all().filter(|name| !code.contains(&format!("(\"{name}\")"))).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -114,7 +114,11 @@ async fn before_every_commit(places: &[(&str, u32)], database: fn() -> Database)
                 break;
             };
             assert_eq!(stood.unlogged, [""; 0], "{place}: executed before its commit");
-            let doubt = if stood.recorded.is_empty() { Doubt::May } else { Doubt::of_death(name, 1) };
+            let doubt = if stood.recorded.is_empty() {
+                Doubt::May
+            } else {
+                Doubt::of_death(Story::GatewayTool, name, 1)
+            };
             check::outcome(Story::GatewayTool, doubt, &ended, &place);
             *(if stood.recorded.is_empty() { &mut before } else { &mut behind }) += 1;
         }

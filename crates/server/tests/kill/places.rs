@@ -1,7 +1,7 @@
 //! Which story is killed at which named place, at least: a place that no story
 //! comes by would be walked in vain, and nobody would hear of it.
 
-use toolyard_store::failpoint::NAMES;
+use toolyard_store::failpoint::{self, NAMES, OF_DELIVERIES, OF_HOOKS, OF_REMOVALS};
 
 use crate::story::Story;
 
@@ -11,6 +11,10 @@ enum By {
     Story(Story),
     /// `migrate.rs`: no run is under way there.
     Migration,
+    /// `deliveries.rs`: what is killed is a delivery.
+    Delivery,
+    /// `removals.rs`: what is killed is a removal.
+    Removal,
 }
 
 const KILLED: &[(&str, By)] = &[
@@ -39,7 +43,32 @@ const KILLED: &[(&str, By)] = &[
     ("group.before_commit", By::Story(Story::Text)),
     ("group.after_commit", By::Story(Story::Text)),
     ("migrate.mid", By::Migration),
+    ("hook.before_run", By::Story(Story::Hooked)),
+    ("hook.after_run", By::Story(Story::Hooked)),
+    ("mcp.before_call", By::Story(Story::McpCall)),
+    ("mcp.after_answer", By::Story(Story::McpCall)),
+    ("mcp.before_ticket_commit", By::Story(Story::McpTask)),
+    ("mcp.after_ticket_commit", By::Story(Story::McpTask)),
+    ("file.before_commit", By::Story(Story::McpCall)),
+    ("file.after_commit", By::Story(Story::McpCall)),
+    ("take.before_commit", By::Delivery),
+    ("take.after_commit", By::Delivery),
+    ("delivery.before_attempt", By::Delivery),
+    ("delivery.after_attempt", By::Delivery),
+    ("settle.before_commit", By::Delivery),
+    ("settle.after_commit", By::Delivery),
+    ("removal.after_commit", By::Removal),
+    ("retire.after_commit", By::Removal),
+    ("sweep.after_commit", By::Removal),
 ];
+
+/// A place that is never reached so often: the gateway says what it passes.
+pub(crate) const NOWHERE: &str = "migrate.mid:kill:999";
+
+/// How often a gateway that was told to say it came by a place.
+pub(crate) fn passes(log: &str, name: &str) -> u32 {
+    log.matches(&format!("failpoint {name} is passed\n")).count().try_into().unwrap()
+}
 
 /// One process has the file: it needs no heartbeat.
 const NOT_ON_SQLITE: &[&str] = &["renew.before"];
@@ -80,6 +109,22 @@ impl Story {
             Self::Expiry => &["expiry.after_commit", "finish.before_commit"],
             Self::Queued => &["claim.after_commit", "finish.after_commit"],
             Self::Stop => &["append.before_commit", "release.after_commit"],
+            Self::McpCall => &[
+                "tool.before_start",
+                "mcp.before_call",
+                "mcp.after_answer",
+                "file.before_commit",
+                "file.after_commit",
+                "tool.after_effect",
+            ],
+            Self::McpRepeatable => &["mcp.before_call", "mcp.after_answer", "file.after_commit"],
+            Self::McpTask => &[
+                "mcp.before_call",
+                "mcp.before_ticket_commit",
+                "mcp.after_ticket_commit",
+                "mcp.after_answer",
+            ],
+            Self::Hooked => OF_HOOKS,
         }
     }
 }
@@ -94,7 +139,10 @@ impl Story {
 #[test]
 fn d1_every_named_place_has_a_story_that_dies_there() {
     let killed: Vec<&str> = KILLED.iter().map(|(name, _)| *name).collect();
-    assert_eq!(killed, NAMES);
+    assert_eq!(killed, failpoint::all().collect::<Vec<_>>());
+    let by = |who: By| KILLED.iter().filter(move |(_, by)| *by == who).map(|(name, _)| *name);
+    assert_eq!(by(By::Delivery).collect::<Vec<_>>(), OF_DELIVERIES, "deliveries.rs walks this list");
+    assert_eq!(by(By::Removal).collect::<Vec<_>>(), OF_REMOVALS, "removals.rs walks these");
     for (name, by) in KILLED {
         if let By::Story(story) = by {
             assert!(story.places().contains(name), "{story:?} is not walked along {name}");

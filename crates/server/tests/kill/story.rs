@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::Gateway;
 use crate::hang::{self, Standing};
+use crate::scenery::far_calls;
 use crate::world::{RECORDED, World};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,14 @@ pub(crate) enum Story {
     Queued,
     /// The gateway is told to stop while the model speaks.
     Stop,
+    /// A tool of an MCP server that answers with a picture, which is kept as a file.
+    McpCall,
+    /// One that may simply be called again.
+    McpRepeatable,
+    /// One whose server goes on by itself, and is asked for the end.
+    McpTask,
+    /// A plugin looks at all that passes: a gateway tool, a client tool, the replies.
+    Hooked,
 }
 
 /// The world after a story.
@@ -43,8 +52,11 @@ pub(crate) struct Ended {
     pub(crate) runs: Vec<Value>,
     pub(crate) messages: Vec<Value>,
     pub(crate) open_waits: usize,
-    /// One line per execution of the recorder tool: its call id first.
+    /// One line per execution of the recorder tool, its call id first; and of
+    /// the MCP server's tools, the tool first.
     pub(crate) recorded: Vec<String>,
+    /// Files that its calls brought.
+    pub(crate) files: i64,
     /// Goals of the agent. They are removed when they have been counted.
     pub(crate) goals: usize,
     /// What a reader of the space heard: name and data.
@@ -66,22 +78,16 @@ impl Story {
             Self::GatewayTool => "call record {\"what\":\"this\"}",
             Self::Approval => "call approve_record {\"what\":\"that\"}",
             Self::Goals => "call setGoals {\"goals\":[{\"description\":\"survive\"}]}",
+            Self::McpCall => "call mcp_far_paint {\"what\":\"this\"}",
+            Self::McpRepeatable => "call mcp_far_repaint {\"what\":\"this\"}",
+            Self::McpTask => "call mcp_far_task_held {}",
+            Self::Hooked => "call record_safely {\"what\":\"this\"}\ncall read_screen {\"area\":\"top\"}",
         }
     }
 
     /// Runs the story on a world that is set up, with one place armed.
     pub(crate) async fn run(self, world: &World, failpoint: Option<&str>) -> Ended {
         self.tell(world, armed(failpoint), false).await
-    }
-
-    /// What the gateway of the story is told beside its place.
-    fn settings(self) -> Vec<(String, String)> {
-        let setting = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
-        match self {
-            Self::Queued => setting("TOOLYARD_LIMITS_ACTIVE_RUNS", "1"),
-            Self::Stop => setting("TOOLYARD_DRAIN_SECONDS", "0"),
-            _ => Vec::new(),
-        }
     }
 
     /// As `run`, where commits fail by chance: seed, and how many of a thousand.
@@ -139,6 +145,14 @@ impl Story {
             gateway.call("DELETE", &path, None, None).await;
         }
         let recorded = std::fs::read_to_string(&file).unwrap_or_default();
+        let recorded = recorded.lines().map(str::to_owned);
+        let recorded = recorded.chain(far_calls(database.folder.path())).collect();
+        let files = match self {
+            Self::McpCall | Self::McpRepeatable | Self::McpTask => {
+                database.number(&format!("SELECT count(*) FROM files WHERE run = '{run}'"))
+            }
+            _ => 0,
+        };
         let heard = match listener {
             Some(listener) => listener.until_the_end().await,
             None => Vec::new(),
@@ -154,7 +168,8 @@ impl Story {
             runs: list(&runs, "runs"),
             messages: list(&messages, "messages"),
             open_waits: list(&waits, "waits").len(),
-            recorded: recorded.lines().map(str::to_owned).collect(),
+            recorded,
+            files,
         };
         gateway.stop();
         // A gateway may also stand while it stops.
@@ -205,7 +220,7 @@ impl Story {
     }
 }
 
-async fn say(gateway: &mut Gateway<'_>, space: &str, who: &str, text: &str) -> String {
+pub(crate) async fn say(gateway: &mut Gateway<'_>, space: &str, who: &str, text: &str) -> String {
     let message = json!({"entityId": who, "content": text});
     let posted = gateway.post(&format!("/api/smart-spaces/{space}/messages"), message).await;
     posted["runs"][0]["runId"].as_str().unwrap().to_owned()

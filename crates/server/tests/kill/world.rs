@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::database::Database;
 use crate::gateway::Gateway;
+use crate::story::Story;
 
 /// More than any walk along all places tells.
 const STORIES: usize = 250;
@@ -34,8 +35,22 @@ impl World {
     }
 
     pub(crate) async fn with_spaces(database: Database, count: usize) -> Self {
-        let mut gateway = Gateway::start(&database, None);
-        let (spaces, ada, bot) = set_up(&mut gateway, count).await;
+        Self::made(database, count, Story::Text).await
+    }
+
+    /// With the agent of a story, and room for its walk.
+    pub(crate) async fn for_story(database: Database, story: Story) -> Self {
+        let count = if database.url.is_some() { story.room() } else { 2 };
+        Self::made(database, count, story).await
+    }
+
+    async fn made(database: Database, count: usize, story: Story) -> Self {
+        story.furnish(database.folder.path());
+        let mut gateway = Gateway::start_with(&database, story.settings());
+        if let Some(plugin) = story.plugin() {
+            gateway.post("/api/plugins/install", plugin).await;
+        }
+        let (spaces, ada, bot) = set_up(&mut gateway, count, story.agent()).await;
         gateway.stop();
         Self { database, spaces, used: AtomicUsize::new(0), ada, bot }
     }
@@ -52,20 +67,7 @@ impl World {
     }
 }
 
-async fn set_up(gateway: &mut Gateway<'_>, spaces: usize) -> (Vec<String>, String, String) {
-    let config = json!({
-        "agent": {"name": "bot"},
-        "model": {"provider": "demo", "name": "demo"},
-        "tools": [
-            {"name": "read_screen", "description": "On a client"},
-            {"name": "brief_screen", "description": "On a client, for a moment", "expiresMs": 300},
-            {"name": "record_safely", "executionType": "recorder", "execution": {"file": RECORDED}, "idempotent": true},
-            {"name": "record", "executionType": "recorder", "execution": {"file": RECORDED}},
-            {"name": "approve_record", "executionType": "recorder", "execution": {"file": RECORDED}, "approval": "ask"},
-            {"executionType": "prebuilt", "execution": {"action": "setGoals"}},
-            {"name": "rest", "executionType": "waiting", "execution": {}},
-        ],
-    });
+async fn set_up(gateway: &mut Gateway<'_>, spaces: usize, config: Value) -> (Vec<String>, String, String) {
     gateway.post("/api/agents", json!({"config": config})).await;
     let id = |value: Value, name: &str| value[name]["id"].as_str().unwrap().to_owned();
     let ada = id(gateway.post("/api/entities", json!({"type": "human"})).await, "entity");
