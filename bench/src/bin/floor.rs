@@ -8,7 +8,8 @@ use toolyard_bench::floor::{Disk, Yard};
 
 /// The product's allocator, so that the two differ in their work only.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: std::alloc::System = std::alloc::System;
+use mimalloc as _;
 
 #[derive(Debug, Parser)]
 struct Args {

@@ -71,11 +71,12 @@ impl Grant {
     fn denies(&self, key: &str, args: &Value) -> bool {
         self.effect == GrantEffect::Deny && self.speaks_of(key, args)
     }
-    fn allows(&self, spec: &ToolSpec, key: &str, args: &Value, fingerprint: &Hash) -> bool {
+    fn allows(&self, spec: &ToolSpec, key: &str, args: &Value) -> bool {
         self.effect == GrantEffect::Allow
             && self.speaks_of(key, args)
-            && self.fingerprint == *fingerprint
             && self.max_risk.is_none_or(|most| spec.risk <= most)
+            // Last: it is dear, and most grants speak of other tools.
+            && self.fingerprint == spec.fingerprint()
     }
 }
 
@@ -125,11 +126,8 @@ pub fn decide(
         return Decision::Deny(format!("Denied: the tool {} is not allowed here", spec.name));
     }
     // Session grants come before stored ones in the order; both only allow
-    // here, so which of them speaks makes no difference. Most calls have none,
-    // and a fingerprint is dear.
-    let fingerprint = (!grants.is_empty()).then(|| spec.fingerprint());
-    let granted = fingerprint.is_some_and(|print| grants.iter().any(|g| g.allows(spec, &key, args, &print)));
-    if granted {
+    // here, so which of them speaks makes no difference.
+    if grants.iter().any(|g| g.allows(spec, &key, args)) {
         return Decision::Allow;
     }
     // Only a grant was given by somebody who knows the risk of this call; the

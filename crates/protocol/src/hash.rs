@@ -52,3 +52,17 @@ impl fmt::Debug for Hash {
         write!(f, "{}…", self.0.get(..12).unwrap_or(&self.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stored hashes and signatures rest on these bytes.
+    #[test]
+    fn the_hash_of_a_value_is_that_of_its_compact_text() {
+        let value = serde_json::json!({"c": [true, null, -3], "b": "ä\u{1}\"\\\n", "a": 1.5});
+        let pinned = "ccec383b49a5a3d84ec547516128043385306085170aca51a5f4ebb46a451edb";
+        assert_eq!(Hash::of_json(&value).as_str(), pinned);
+        assert_eq!(Hash::of(value.to_string().as_bytes()).as_str(), pinned);
+    }
+}

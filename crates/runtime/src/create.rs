@@ -12,7 +12,7 @@ use toolyard_protocol::{
     AgentName, ApiError, EntityId, ErrorCode, Guarded, Principal, RunId, TenantId, TraceParent,
 };
 use toolyard_store::entities::{self, EntityKind};
-use toolyard_store::log::{self, Places};
+use toolyard_store::log::{self, Positions};
 use toolyard_store::runs::{self, NewRun};
 use toolyard_store::spaces::{self, Space};
 use toolyard_store::{Commit, StoreError, Tx, agents, failpoint};
@@ -44,8 +44,8 @@ pub(crate) struct Birth<'a> {
     pub(crate) tainted: bool,
     /// The caller's span that it works for.
     pub(crate) trace: Option<TraceParent>,
-    /// Places in the space that were taken for its first events.
-    pub(crate) places: Option<Places>,
+    /// Positions of the space that were taken for its first events.
+    pub(crate) positions: Option<Positions>,
 }
 
 /// A run as `POST /api/runs` answers it.
@@ -189,7 +189,7 @@ impl Runtime {
             tools: None,
             tainted: false,
             trace: create.trace.clone(),
-            places: None,
+            positions: None,
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         Ok(CreatedRun { run, started })
@@ -299,7 +299,7 @@ impl Runtime {
             replayed: None,
             trace: birth.trace.map_or(Guarded::Hidden, Guarded::Shown),
         };
-        let started = self.bear(tx, &new, created, Vec::new(), birth.places, desk).await?;
+        let started = self.bear(tx, &new, created, Vec::new(), birth.positions, desk).await?;
         Ok((run, started))
     }
 
@@ -312,7 +312,7 @@ impl Runtime {
         new: &NewRun,
         created: RunCreated,
         done: Vec<Event>,
-        places: Option<Places>,
+        positions: Option<Positions>,
         desk: &mut Desk,
     ) -> Result<bool, StoreError> {
         let owner = desk.owner();
@@ -328,7 +328,7 @@ impl Runtime {
         let events: Arc<[Event]> = events.into();
         // Before the commit: no fact that follows it is missed.
         let watch = owner.is_some().then(|| self.store.feed().watch_run(&new.id));
-        let row = log::begin(tx, new, owner.as_ref(), &events, places).await?;
+        let row = log::begin(tx, new, owner.as_ref(), &events, positions).await?;
         let started = watch.is_some();
         desk.place(watch.map(|watch| {
             let commit = Commit { epoch: row.epoch, after: 0, at: row.created_at, events };

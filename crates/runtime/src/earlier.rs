@@ -20,7 +20,7 @@ use toolyard_store::{StoreError, Tx};
 const SHORT: i64 = 64;
 const SHORT_BYTES: i64 = 64 << 10;
 /// What was said may be removed: nobody reads it much later than it was read here.
-pub(crate) const FRESH: Duration = Duration::from_secs(1);
+const FRESH: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Earlier {
@@ -38,27 +38,23 @@ impl Earlier {
     ) -> Result<Option<Self>, StoreError> {
         let (branch, to) = (&created.branch, created.history_to);
         let Some(space) = created.space.as_ref().filter(|_| to <= SHORT) else { return Ok(None) };
-        // The first message of a space has nothing before it, and was written just now.
-        let compaction = match to {
-            ..=1 => None,
-            _ if messages::weight(tx, tenant, space, to).await? > SHORT_BYTES => return Ok(None),
-            _ => {
-                let reader = Reader { space, branch, agent: created.agent_entity.as_ref() };
-                compactions::latest(tx, tenant, reader, to).await?
-            }
-        };
+        if messages::weight(tx, tenant, space, to).await? > SHORT_BYTES {
+            return Ok(None);
+        }
+        let reader = Reader { space, branch, agent: created.agent_entity.as_ref() };
+        let compaction = compactions::latest(tx, tenant, reader, to).await?;
         let after = compaction.as_ref().map_or(0, |c| c.up_to);
         let said = messages::history_unread(tx, tenant, space, branch, after, to).await?;
         Ok(Some(Self { compaction, said, read: Instant::now() }))
     }
 
     /// None if it is old, cannot be read, or has files, which lie elsewhere.
-    pub(crate) fn open(self) -> Option<(Option<Compaction>, Vec<Said>, Instant)> {
+    pub(crate) fn open(self) -> Option<(Option<Compaction>, Vec<Said>)> {
         if self.read.elapsed() >= FRESH {
             return None;
         }
         let said: Vec<Said> = self.said.iter().map(Unread::read).collect::<Option<_>>()?;
         let mut parts = said.iter().flat_map(|said| &said.parts);
-        (!parts.any(|part| matches!(part, Part::File { .. }))).then_some((self.compaction, said, self.read))
+        (!parts.any(|part| matches!(part, Part::File { .. }))).then_some((self.compaction, said))
     }
 }

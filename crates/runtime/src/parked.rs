@@ -12,8 +12,6 @@ use toolyard_engine::Run;
 use toolyard_protocol::event::RunCreated;
 use toolyard_protocol::{RunId, TenantId};
 
-use crate::worker::Past;
-
 /// Runs that are kept at most; a client that answers at once finds its own.
 const KEPT: usize = 64;
 
@@ -24,8 +22,6 @@ pub(crate) struct Parked {
     pub(crate) id: RunId,
     pub(crate) seq: i64,
     pub(crate) run: Run,
-    /// What was said before it, if that is short and was read a moment ago.
-    pub(crate) before: Option<Past>,
 }
 
 #[derive(Debug, Default)]
@@ -42,13 +38,10 @@ impl Parking {
         kept.push_back(parked);
     }
 
-    /// How a run that is here began, unless what was said before it is here too.
+    /// How a run that is here began.
     pub(crate) fn created(&self, tenant: &TenantId, id: &RunId) -> Option<RunCreated> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let parked = kept.iter().rev().find(|parked| parked.id == *id && parked.tenant == *tenant)?;
-        if parked.before.as_ref().is_some_and(Past::is_fresh) {
-            return None;
-        }
         parked.run.created().cloned()
     }
 
@@ -66,8 +59,7 @@ mod tests {
     use super::*;
 
     fn parked(id: &RunId, seq: i64) -> Parked {
-        let (tenant, run) = (TenantId::default_tenant(), Run::new(id.clone()));
-        Parked { tenant, id: id.clone(), seq, run, before: None }
+        Parked { tenant: TenantId::default_tenant(), id: id.clone(), seq, run: Run::new(id.clone()) }
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Runtime {
                 tools: None,
                 tainted: false,
                 trace: None,
-                places: None,
+                positions: None,
             };
             self.give_birth(tx, birth, desk).await?.0
         };

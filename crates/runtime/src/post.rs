@@ -13,7 +13,7 @@ use toolyard_protocol::principal::Actor;
 use toolyard_protocol::run::{MessagePolicy, RunStatus};
 use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{AgentName, ApiError, EntityId, ErrorCode, MessageId, Principal};
-use toolyard_store::log::Places;
+use toolyard_store::log::Positions;
 use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::runs::{self, RunRow};
 use toolyard_store::spaces::{self, Space};
@@ -94,11 +94,11 @@ impl Runtime {
         let alone = matches!(listeners.as_slice(), [Listener { ear: Ear::New(..), .. }]);
         let count = if alone { desk.first_events() } else { 0 };
         let message = messages::insert_before(tx, tenant, &space.id, new, count).await?;
-        let places = alone.then_some(Places { first: message.seq + 1, count });
+        let positions = alone.then_some(Positions { first: message.seq + 1, count });
         let mut reached = Vec::with_capacity(listeners.len());
         for listener in listeners {
-            let room = (&space, picks.as_ref(), places);
-            reached.push(self.deliver(tx, post, room, &message, listener, desk).await?);
+            let here = (&space, picks.as_ref(), positions);
+            reached.push(self.deliver(tx, post, here, &message, listener, desk).await?);
         }
         Ok(Posted { message, runs: reached })
     }
@@ -108,7 +108,7 @@ impl Runtime {
         &self,
         tx: &mut Tx<'_>,
         post: &PostMessage,
-        (space, picks, places): (&Space, Option<&Picks>, Option<Places>),
+        (space, picks, positions): (&Space, Option<&Picks>, Option<Positions>),
         message: &Message,
         listener: Listener,
         desk: &mut Desk,
@@ -151,7 +151,7 @@ impl Runtime {
             output: None,
             tainted: false,
             trace: post.trace.clone(),
-            places,
+            positions,
         };
         let (run, started) = self.give_birth(tx, birth, desk).await?;
         let disposition = if started { Disposition::Started } else { Disposition::Queued };

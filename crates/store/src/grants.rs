@@ -8,9 +8,9 @@ use toolyard_protocol::{EntityId, GrantId, TenantId, Timestamp};
 use crate::error::StoreError;
 use crate::tx::{Row, Tx, args};
 
-/// A SQLite database that this process has open may hold a grant. Most never do,
-/// and every call of a tool would ask one for them. It is set before a grant is
-/// committed and never taken back: at worst somebody looks and finds none.
+/// A database that this process has open may hold a grant. Most never do, and every
+/// call of a tool would ask for them. It is set before a grant is committed and never
+/// taken back: at worst somebody looks and finds none.
 static GIVEN: AtomicBool = AtomicBool::new(false);
 
 /// False only if there is no grant: this process writes the database alone.

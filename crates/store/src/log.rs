@@ -167,22 +167,22 @@ pub struct FactAppended {
     pub assigned: Option<i64>,
 }
 
-/// Places in a space that a transaction has taken: the first, and how many.
+/// Positions of a space that a transaction has taken: the first, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Places {
+pub struct Positions {
     pub first: i64,
     pub count: usize,
 }
 
 /// Inserts a run with its first events. With an owner it runs at once, else it
-/// is queued; see [`runs::insert`]. The events go to the places that were taken
+/// is queued; see [`runs::insert`]. The events go to the positions that were taken
 /// for them, if there are as many.
 pub async fn begin(
     tx: &mut Tx<'_>,
     new: &NewRun,
     owner: Option<&Owner>,
     events: &Arc<[Event]>,
-    taken: Option<Places>,
+    taken: Option<Positions>,
 ) -> Result<RunRow, StoreError> {
     let last = i64::try_from(events.len()).unwrap_or(i64::MAX);
     let run = runs::insert_at(tx, new, owner, last).await?;
@@ -240,7 +240,7 @@ pub(crate) struct Place<'a> {
     pub(crate) child: bool,
     pub(crate) epoch: i64,
     /// In the space, for these events.
-    taken: Option<Places>,
+    taken: Option<Positions>,
 }
 
 impl<'a> Place<'a> {
@@ -278,6 +278,7 @@ pub(crate) async fn write_events(
         }
     }
     let wanted = events.len() + speaks;
+    debug_assert!(place.taken.is_none_or(|taken| taken.count == wanted), "positions were taken for others");
     let first_pos = match (place.heard_in(), place.taken.filter(|taken| taken.count == wanted)) {
         (Some(_), Some(taken)) => Some(taken.first),
         (Some(space), None) => Some(spaces::take_positions(tx, place.tenant, space, wanted).await?),

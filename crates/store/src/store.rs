@@ -92,13 +92,13 @@ impl Store {
         matches!(self.backend, Backend::Sqlite(_))
     }
 
-    // PostgreSQL's part is on the heap: it is larger than all around it, and whatever
-    // asks the store would be as large, on SQLite too.
-
     /// May somebody have been granted something? If not, nobody need look.
     pub fn may_have_grants(&self) -> bool {
         !self.is_sqlite() || crate::grants::may_be_given()
     }
+
+    // PostgreSQL's part is on the heap: it is larger than all around it, and whatever
+    // asks the store would be as large, on SQLite too.
 
     /// Runs a transaction that may write. It is durable when this returns `Ok`;
     /// with `Err` nothing has changed, except that after

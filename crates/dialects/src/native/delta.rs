@@ -1,5 +1,5 @@
-//! Streaming pieces as frames without an id. The hot path: one buffer each,
-//! no intermediate values.
+//! Streaming pieces as frames without an id. The hot path: written by hand, no
+//! intermediate values.
 
 use std::fmt;
 
@@ -62,29 +62,6 @@ pub fn space_delta_frame(
     render(Some(space), delta, viewer, written)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::wire::{PartDelta, PartEdge};
-    use super::*;
-
-    /// The pieces are written by hand; what they are is said by the types of the wire.
-    #[test]
-    fn a_piece_is_written_as_its_type_says() {
-        let (run, space) = (RunId::mint(), SpaceId::mint());
-        for space in [None, Some(&space)] {
-            let head = Head { run: Some(&run), space, ..Head::default() };
-            let (step, id) = (12, PartId { run: &run, step: 12, part: 3 });
-            assert_eq!(id.written(), id.to_string());
-            for text in ["", "plain", "a \"b\" \\ \n\r\t \u{1} \u{7f} ä 🦀 \u{2028} </script>"] {
-                let by_type = Frame::write(None, "text-delta", head, &PartDelta { step, id, delta: text }, 0);
-                assert_eq!(Frame::piece("text-delta", head, step, &id.written(), Some(text)), by_type);
-            }
-            let by_type = Frame::write(None, "text-end", head, &PartEdge { step, id }, 0);
-            assert_eq!(Frame::piece("text-end", head, step, &id.written(), None), by_type);
-        }
-    }
-}
-
 fn render(space: Option<&SpaceId>, delta: &Delta, viewer: &Viewer, written: Option<&str>) -> Option<Frame> {
     if !visible_delta(viewer, delta) {
         return None;
@@ -119,4 +96,31 @@ fn render(space: Option<&SpaceId>, delta: &Delta, viewer: &Viewer, written: Opti
             Frame::write(None, "tool-input-delta", head, &body, text.len() + written.map_or(0, str::len))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::{PartDelta, PartEdge};
+    use super::*;
+
+    /// The pieces are written by hand; what they are is said by the types of the wire.
+    #[test]
+    fn a_piece_is_written_as_its_type_says() {
+        let (run, space) = (RunId::mint(), SpaceId::mint());
+        for space in [None, Some(&space)] {
+            let head = Head { run: Some(&run), space, ..Head::default() };
+            let (step, id) = (12, PartId { run: &run, step: 12, part: 3 });
+            assert_eq!(id.written(), id.to_string());
+            for text in ["", "plain", "a \"b\" \\ \n\r\t \u{1} \u{7f} ä 🦀 \u{2028} </script>"] {
+                let by_type = Frame::write(None, "text-delta", head, &PartDelta { step, id, delta: text }, 0);
+                assert_eq!(Frame::piece("text-delta", head, step, &id.written(), Some(text)), by_type);
+            }
+            let empty = Frame::write(None, "x", head, &super::super::wire::RunStarted {}, 0);
+            let fields: serde_json::Value = serde_json::from_str(empty.data()).unwrap_or_default();
+            assert_eq!(fields["runId"], run.as_str(), "a body without fields: {}", empty.data());
+            assert_eq!(Frame::write(None, "x", head, &[1], 0).data(), "{}", "a body that is no object");
+            let by_type = Frame::write(None, "text-end", head, &PartEdge { step, id }, 0);
+            assert_eq!(Frame::piece("text-end", head, step, &id.written(), None), by_type);
+        }
+    }
 }

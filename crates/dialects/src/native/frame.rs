@@ -41,7 +41,7 @@ struct Beginning<'a> {
 }
 
 /// The fields of the beginning, then those of the body, as one object. By hand:
-/// serde's `flatten` takes several times as long, and every piece of text pays it.
+/// serde's `flatten` takes several times as long, and every event pays it.
 fn write_payload(text: &mut Vec<u8>, beginning: &Beginning<'_>, body: &impl Serialize) -> Result<(), Broken> {
     serde_json::to_writer(&mut *text, beginning).map_err(|_| Broken)?;
     text.pop();

@@ -176,7 +176,7 @@ impl Runtime {
             tools: job.tools.as_ref(),
             tainted,
             trace: turn.trace.clone(),
-            places: None,
+            positions: None,
         };
         let (run, _) = self.give_birth(tx, birth, desk).await?;
         let message = MessageId::of_turn(&run, 1);

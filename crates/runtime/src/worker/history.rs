@@ -2,7 +2,6 @@
 //! its older part, then the run's own turns.
 
 use std::collections::HashMap;
-use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,25 +18,18 @@ use toolyard_tools::prebuilt::READ_RESULT;
 
 use super::turns::{Beginning, Reading, add_message, add_turn};
 use super::{Stop, Worker};
-use crate::earlier::{Earlier, FRESH};
+use crate::earlier::Earlier;
 
 /// What was said before the run.
 #[derive(Debug, Default)]
-pub(crate) struct Past {
+pub(super) struct Past {
     /// Stands for everything older than the first message.
     pub(super) summary: Option<String>,
     /// Each message with its place in the space.
     pub(super) messages: Vec<(i64, Vec<ChatTurn>)>,
-    /// When it was read, if it is short.
-    read: Option<Instant>,
 }
 
 impl Past {
-    /// Short, and read so lately that the next worker of the run may use it too.
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.read.is_some_and(|read| read.elapsed() < FRESH)
-    }
-
     fn turns(&self) -> impl Iterator<Item = ChatTurn> + '_ {
         // Not the gateway's word: what users said is in it.
         let told =
@@ -50,8 +42,6 @@ impl Past {
 /// Fresh from the database.
 #[derive(Default)]
 struct Read {
-    /// When, if it was brought along.
-    brought: Option<Instant>,
     compaction: Option<Compaction>,
     before: Vec<Said>,
     /// Messages that the run took.
@@ -73,12 +63,10 @@ impl Worker {
         let alone = taken.is_empty() && blobs.is_empty();
         let read = match self.earlier.take().and_then(Earlier::open) {
             _ if known && alone => Read::default(),
-            Some((compaction, before, read)) if alone => {
-                Read { brought: Some(read), compaction, before, ..Read::default() }
-            }
+            Some((compaction, before)) if alone => Read { compaction, before, ..Read::default() },
             _ => self.read_history(created, known, taken, blobs, reading.clone()).await?,
         };
-        let Read { brought, compaction, before, later, large } = read;
+        let Read { compaction, before, later, large } = read;
         let past = self.before.get_or_insert_with(|| Past {
             summary: compaction.map(|c| c.summary).filter(|text| !text.is_empty()),
             messages: before
@@ -89,7 +77,6 @@ impl Worker {
                     (seq, turns)
                 })
                 .collect(),
-            read: brought,
         });
         let mut turns: Vec<ChatTurn> = past.turns().chain(errand).collect();
         for turn in self.run.turns() {

@@ -36,7 +36,7 @@ use crate::earlier::Earlier;
 use crate::parked::Parked;
 use crate::runtime::{Runtime, Start, Tail};
 use context::{Debt, Squeezed};
-pub(crate) use history::Past;
+use history::Past;
 pub(crate) use hooked::TOGETHER;
 pub(crate) use scribe::step_parts;
 pub(crate) use search::SEARCH;
@@ -207,11 +207,10 @@ impl Worker {
     }
 
     /// Whoever answers soon need not fold the log again.
-    fn keep_parked(&mut self) {
+    fn keep_parked(&self) {
         if !self.run.is_finished() {
             let (tenant, id, seq, run) = (self.tenant.clone(), self.id.clone(), self.seq, self.run.clone());
-            let before = self.before.take().filter(Past::is_fresh);
-            self.rt.parking.put(Parked { tenant, id, seq, run, before });
+            self.rt.parking.put(Parked { tenant, id, seq, run });
         }
     }
 
@@ -222,8 +221,8 @@ impl Worker {
     /// Reads the log, or takes it from whoever has just written it: all of it,
     /// or what follows the place where the run was parked here.
     async fn fold_log(&mut self) -> Result<(), Stop> {
-        if let Some(Parked { seq, run, before, .. }) = self.rt.parking.take(&self.tenant, &self.id) {
-            (self.seq, self.run, self.before) = (seq, run, before.filter(Past::is_fresh));
+        if let Some(Parked { seq, run, .. }) = self.rt.parking.take(&self.tenant, &self.id) {
+            (self.seq, self.run) = (seq, run);
         }
         if let Some(commit) = self.tail.take().filter(|commit| commit.after == self.seq) {
             self.fold_commit(&commit);

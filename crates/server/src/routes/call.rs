@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::http::listen::Cut;
 use crate::http::{Refusal, body};
 
-/// What a member route is about, already looked up and allowed.
+/// What a member route is about: looked up and allowed, but for a backend.
 #[derive(Debug, Clone)]
 pub(crate) enum Sight {
     Nothing,

@@ -66,16 +66,19 @@ pub(super) async fn dispatch(
             Sight::Nothing
         }
     };
-    let limits = &app.config.limits;
-    let pause = Duration::from_secs(limits.body_seconds);
-    let body = body::read(&parts.headers, payload, most(route.body, limits), pause).await?;
-    let cut = parts.extensions.get::<Cut>().cloned();
-    let headers = parts.headers;
     let again = finds.then(|| (app.clone(), principal.clone(), params.clone()));
-    let answer =
-        handler(Call { app, principal, sight, params, query, headers, body, route: name, signed, cut }).await;
+    let answer = async {
+        let limits = &app.config.limits;
+        let pause = Duration::from_secs(limits.body_seconds);
+        let body = body::read(&parts.headers, payload, most(route.body, limits), pause).await?;
+        let cut = parts.extensions.get::<Cut>().cloned();
+        let headers = parts.headers;
+        handler(Call { app, principal, sight, params, query, headers, body, route: name, signed, cut }).await
+    }
+    .await;
     // Whatever else is wrong with a request, that its place is not there comes first.
-    if let Some((app, principal, params)) = again.filter(|_| answer.is_err()) {
+    let wrong = answer.as_ref().is_err_and(|refused| !refused.status().is_server_error());
+    if let Some((app, principal, params)) = again.filter(|_| wrong) {
         Box::pin(look_and_note(route, &app, &principal, &params)).await?;
     }
     answer

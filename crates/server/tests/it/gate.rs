@@ -101,6 +101,23 @@ async fn c11_a_session_answer_comes_before_the_lists_and_the_lists_before_the_pr
     assert!(!names(&events).contains(&"tool-approval-request".to_owned()));
 }
 
+/// A process that has seen no grant given looks for those of an earlier one.
+#[tokio::test]
+async fn c12_a_remembered_deny_holds_over_a_kill_of_the_gateway() {
+    let yard = Yard::new().await;
+    let call = "call guarded {\"q\":\"x\"}";
+    let run = yard.say(call).await;
+    answer(&yard, &yard.wait_of(&run).await, json!({"decision": "deny", "remember": "always"})).await;
+    yard.finish(&run).await;
+    let Yard { gateway, space, agent_entity, ann, bob } = yard;
+    let gateway = Gateway::start_with(gateway.kill(), &[]).await;
+    let yard = Yard { gateway, space, agent_entity, ann, bob };
+    let events = yard.finish(&yard.say(call).await).await;
+    assert!(!names(&events).contains(&"tool-approval-request".to_owned()), "{:?}", names(&events));
+    let error = events.iter().find(|e| e.event.as_deref() == Some("tool-error")).map(data).unwrap();
+    assert_eq!(error["outcome"], "denied", "{error}");
+}
+
 /// What is pending, what is allowed, what is denied, and for which session: all
 /// of it can be read and taken back.
 #[tokio::test]

@@ -157,6 +157,45 @@ async fn d6_a_result_after_the_agent_was_deleted_ends_its_run_and_changes_nothin
     assert_eq!(durable(&yard.finish(&run).await), durable(&before));
 }
 
+/// The gateway looks for a backend's run or space only in the transaction that
+/// needs it. That shows nowhere: what is not there is not found, however odd the rest.
+#[tokio::test]
+async fn d8_x6_what_is_another_tenants_is_not_found_whatever_else_is_wrong() {
+    let yard = Yard::new().await;
+    let run = yard.say(CALL).await;
+    yard.wait_of(&run).await;
+    let acme = yard.gateway.post("/api/keys", json!({"tenant": "acme", "kind": "secret"})).await;
+    let acme = acme["key"].as_str().unwrap();
+    let places = ["results", "messages"].map(|door| match door {
+        "results" => format!("/api/runs/{run}/tool-results"),
+        _ => format!("/api/smart-spaces/{}/messages", yard.space),
+    });
+    let unknown = ["/api/runs/run_none/tool-results", "/api/smart-spaces/spc_none/messages"];
+    for path in places.iter().map(String::as_str).chain(unknown).chain(["/api/runs/%20/tool-results"]) {
+        let post = || {
+            let request = yard.gateway.bare(Method::POST, path).header("x-secret-key", acme);
+            request.header("content-type", "application/json")
+        };
+        let odd = [
+            post().body("{"),
+            post().body("{}"),
+            post().body("[]"),
+            post().body(r#"{"content": "hi", "entityId": "ent_none"}"#),
+            post().body(r#"{"callId": "call_none", "result": 1}"#),
+            post().header("content-encoding", "gzip").body("{}"),
+            post().header("idempotency-key", "once").body("{"),
+        ];
+        for (n, request) in odd.into_iter().enumerate() {
+            let (status, refused) = ask(request).await;
+            assert_eq!(status, 404, "{path}, body {n}: {refused}");
+        }
+    }
+    let audit = fine(yard.gateway.bare(Method::GET, "/api/audit").header("x-secret-key", acme)).await;
+    let noted =
+        |run: &str| audit["entries"].as_array().unwrap().iter().filter(|e| e["target"] == run).count();
+    assert_eq!((noted(&run), noted("run_none")), (7, 7), "{audit}");
+}
+
 #[tokio::test]
 async fn d8_a_result_for_somebody_elses_call_changes_nothing_and_is_noted() {
     let yard = Yard::new().await;
