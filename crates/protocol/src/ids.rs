@@ -60,6 +60,10 @@ macro_rules! id {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+            /// Without its prefix, for names that are made of it.
+            pub fn bare(&self) -> &str {
+                self.0.strip_prefix(concat!($prefix, "_")).unwrap_or(&self.0)
+            }
         }
         impl TryFrom<String> for $name {
             type Error = BadId;
@@ -141,7 +145,7 @@ impl WaitId {
     /// A call has at most one wait of a kind open at a time, so its id follows
     /// from the call. `round` counts repeated prompts for one call.
     pub fn of(kind: crate::wait::WaitKind, call: &CallId, round: u32) -> Self {
-        let call = call.as_str().trim_start_matches("call_");
+        let call = call.bare();
         match round {
             0 => Self(Arc::from(format!("wait_{}_{call}", kind.as_str()))),
             n => Self(Arc::from(format!("wait_{}{n}_{call}", kind.as_str()))),
@@ -150,7 +154,7 @@ impl WaitId {
 
     /// The call's own part of the name: its id, perhaps without `call_`.
     pub fn call_text(&self) -> &str {
-        let rest = self.as_str().trim_start_matches("wait_");
+        let rest = self.bare();
         rest.split_once('_').map_or(rest, |(_, call)| call)
     }
 }
@@ -158,7 +162,7 @@ impl WaitId {
 impl NoticeId {
     /// The notification of one call: a repeat of the call writes it once.
     pub fn of_call(call: &CallId) -> Self {
-        let call = call.as_str().trim_start_matches("call_");
+        let call = call.bare();
         Self(Arc::from(format!("note_{call}")))
     }
 }
@@ -167,8 +171,7 @@ impl MessageId {
     /// The assistant message of one turn of a run: every reader and replay
     /// names the same message.
     pub fn of_turn(run: &RunId, turn: u32) -> Self {
-        let run = run.as_str().trim_start_matches("run_");
-        Self(Arc::from(format!("msg_{run}_{turn}")))
+        Self(Arc::from(["msg_", run.bare(), "_", &turn.to_string()].concat()))
     }
 }
 

@@ -18,7 +18,7 @@ use toolyard_store::{StoreError, Tx};
 /// Positions and bytes of a space that are brought along. The writer must not
 /// wait long.
 const SHORT: i64 = 64;
-const SHORT_BYTES: i64 = 64 << 10;
+const SHORT_BYTES: usize = 64 << 10;
 /// What was said may be removed: nobody reads it much later than it was read here.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -30,7 +30,7 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
-    /// None if it is long.
+    /// None if it is long, or a message of it is.
     pub(crate) async fn bring(
         tx: &mut Tx<'_>,
         tenant: &TenantId,
@@ -38,14 +38,12 @@ impl Earlier {
     ) -> Result<Option<Self>, StoreError> {
         let (branch, to) = (&created.branch, created.history_to);
         let Some(space) = created.space.as_ref().filter(|_| to <= SHORT) else { return Ok(None) };
-        if messages::weight(tx, tenant, space, to).await? > SHORT_BYTES {
-            return Ok(None);
-        }
         let reader = Reader { space, branch, agent: created.agent_entity.as_ref() };
         let compaction = compactions::latest(tx, tenant, reader, to).await?;
         let after = compaction.as_ref().map_or(0, |c| c.up_to);
         let said = messages::history_unread(tx, tenant, space, branch, after, to).await?;
-        Ok(Some(Self { compaction, said, read: Instant::now() }))
+        let short = |said: &Vec<Unread>| said.iter().map(Unread::bytes).sum::<usize>() <= SHORT_BYTES;
+        Ok(said.filter(short).map(|said| Self { compaction, said, read: Instant::now() }))
     }
 
     /// None if it is old, cannot be read, or has files, which lie elsewhere.

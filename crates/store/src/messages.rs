@@ -31,6 +31,17 @@ macro_rules! select {
     };
 }
 
+/// A stretch of a branch, with its parts or what is wanted of them.
+macro_rules! history {
+    ($parts:literal) => {
+        concat!(
+            "SELECT pos, speaker, entity, ",
+            $parts,
+            " FROM messages WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos > $4 AND pos <= $5 ORDER BY pos"
+        )
+    };
+}
+
 fn row(r: &Row<'_>) -> Result<Message, StoreError> {
     Ok(Message {
         space: r.parsed(0, SpaceId::parse)?,
@@ -210,7 +221,7 @@ pub async fn history(
     after: i64,
     up_to: i64,
 ) -> Result<Vec<Said>, StoreError> {
-    of_history(tx, tenant, space, branch, (after, up_to), |r| {
+    of_history(tx, tenant, space, branch, (after, up_to), history!("parts"), |r| {
         Ok(Said {
             seq: r.int(0)?,
             speaker: r.parsed(1, |t| Speaker::parse(t).ok_or("not a speaker"))?,
@@ -231,6 +242,11 @@ pub struct Unread {
 }
 
 impl Unread {
+    /// The bytes of what was said.
+    pub fn bytes(&self) -> usize {
+        self.parts.len()
+    }
+
     /// None if this release cannot read it.
     pub fn read(&self) -> Option<Said> {
         Some(Said {
@@ -242,7 +258,8 @@ impl Unread {
     }
 }
 
-/// As [`history`], for whoever reads it later.
+/// As [`history`], for whoever reads it later. None if a message of it is long,
+/// of more than 8 kB: such a one is not even fetched.
 pub async fn history_unread(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
@@ -250,11 +267,13 @@ pub async fn history_unread(
     branch: &BranchId,
     after: i64,
     up_to: i64,
-) -> Result<Vec<Unread>, StoreError> {
-    of_history(tx, tenant, space, branch, (after, up_to), |r| {
-        Ok(Unread { seq: r.int(0)?, speaker: r.text(1)?, entity: r.opt_text(2)?, parts: r.text(3)? })
-    })
-    .await
+) -> Result<Option<Vec<Unread>>, StoreError> {
+    let short = history!("CASE WHEN octet_length(parts) <= 8192 THEN parts END");
+    let said = of_history(tx, tenant, space, branch, (after, up_to), short, |r| {
+        let Some(parts) = r.opt_text(3)? else { return Ok(None) };
+        Ok(Some(Unread { seq: r.int(0)?, speaker: r.text(1)?, entity: r.opt_text(2)?, parts }))
+    });
+    Ok(said.await?.into_iter().collect())
 }
 
 async fn of_history<T: Send>(
@@ -263,37 +282,16 @@ async fn of_history<T: Send>(
     space: &SpaceId,
     branch: &BranchId,
     (after, up_to): (i64, i64),
+    sql: &'static str,
     map: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send + Sync,
 ) -> Result<Vec<T>, StoreError> {
     let mut said = Vec::new();
     for Stretch { branch, up_to } in branches::chain(tx, tenant, space, branch, up_to).await?.iter().rev() {
-        let stretch = tx
-            .all(
-                "SELECT pos, speaker, entity, parts FROM messages WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos > $4 AND pos <= $5 ORDER BY pos",
-                args![tenant.as_str(), space.as_str(), branch.as_str(), after, *up_to],
-                &map,
-            )
-            .await?;
+        let stretch =
+            tx.all(sql, args![tenant.as_str(), space.as_str(), branch.as_str(), after, *up_to], &map).await?;
         said.extend(stretch);
     }
     Ok(said)
-}
-
-/// The bytes of what was said in a space up to a position.
-pub async fn weight(
-    tx: &mut Tx<'_>,
-    tenant: &TenantId,
-    space: &SpaceId,
-    up_to: i64,
-) -> Result<i64, StoreError> {
-    let sum = tx
-        .one(
-            "SELECT coalesce(sum(octet_length(parts)), 0) FROM messages WHERE tenant = $1 AND space = $2 AND pos <= $3",
-            args![tenant.as_str(), space.as_str(), up_to],
-            |r| r.int(0),
-        )
-        .await?;
-    Ok(sum.unwrap_or(0))
 }
 
 /// As [`history`] from the beginning, with all that is stored of each message.

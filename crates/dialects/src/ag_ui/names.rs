@@ -15,17 +15,17 @@ pub(super) fn step_message(turn: &MessageId, step: u32) -> String {
 /// A message of its own for a call that is handed out after its step was told.
 /// Clients run the calls of new messages only.
 pub(super) fn late_call(turn: &MessageId, step: u32, call: &CallId) -> String {
-    format!("{turn}.{step}.{}", call.as_str().trim_start_matches("call_"))
+    format!("{turn}.{step}.{}", call.bare())
 }
 
 /// The nth thought of a step.
 pub(super) fn thought(run: &RunId, step: u32, nth: u32) -> String {
-    format!("rsn_{}_{step}_{nth}", run.as_str().trim_start_matches("run_"))
+    format!("rsn_{}_{step}_{nth}", run.bare())
 }
 
 /// The result of a call.
 pub(super) fn result(call: &CallId) -> String {
-    format!("res_{}", call.as_str().trim_start_matches("call_"))
+    format!("res_{}", call.bare())
 }
 
 /// Was this id given by the gateway?

@@ -23,7 +23,7 @@ pub struct PartId<'a> {
 
 impl fmt::Display for PartId<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let run = self.run.as_str().trim_start_matches("run_");
+        let run = self.run.bare();
         write!(f, "part_{run}_{}_{}", self.step, self.part)
     }
 }
@@ -31,9 +31,8 @@ impl fmt::Display for PartId<'_> {
 impl PartId<'_> {
     /// As it is displayed. Every piece of text has one, and a formatter takes longer.
     pub(super) fn written(&self) -> String {
-        let run = self.run.as_str().trim_start_matches("run_");
         let (step, part) = (self.step.to_string(), self.part.to_string());
-        ["part_", run, "_", &step, "_", &part].concat()
+        ["part_", self.run.bare(), "_", &step, "_", &part].concat()
     }
 }
 

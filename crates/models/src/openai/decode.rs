@@ -6,6 +6,7 @@ use toolyard_protocol::run::{FinishReason, Usage};
 use toolyard_protocol::sse::SseEvent;
 
 use super::calls::Calls;
+use super::echo::Echo;
 use super::fault;
 use super::thoughts::Thoughts;
 use super::wire::{Annotation, CallPiece, Choice, Delta, Piece};
@@ -29,6 +30,7 @@ pub struct Listener {
     usage: Option<Usage>,
     finish: Option<FinishReason>,
     done: bool,
+    echo: Echo,
 }
 
 impl Listen for Listener {
@@ -39,7 +41,13 @@ impl Listen for Listener {
             return Ok(());
         }
         match event.event.as_deref() {
-            None | Some("message") => self.hear_whole(data, out),
+            None | Some("message") => match self.echo.text(data) {
+                Some(text) => {
+                    out.push(Chunk::TextDelta { text: text.to_owned() });
+                    Ok(())
+                }
+                None => self.hear_whole(data, out),
+            },
             Some("error") => Err(fault::in_stream(&parse(data))),
             // A named event of somebody in between: read it if it is ours.
             name @ Some(_) => match serde_json::from_str::<Piece<'_>>(data) {
@@ -59,6 +67,7 @@ impl Listen for Listener {
                     piece.rest = None;
                     self.unknown.keep(None, body);
                 }
+                self.echo.learn(body, &piece);
                 self.take(piece, out)
             }
             Err(why) => Err(ModelError::Unreadable { detail: Detail::new(format!("{why} in: {body}")) }),

@@ -24,7 +24,7 @@ pub fn encode(mut request: Request) -> Encoded {
     let role = system_role(request.reasoning.as_ref());
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
     if let (Some(text), Some(role)) = (request.system, role) {
-        messages.push(json!({ "role": role, "content": text }));
+        messages.push(object([("role", role.into()), ("content", text.into())]));
     }
     push_turns(request.turns, &names, &mut messages);
     // The vendor's newer models want another word for the same limit; most
@@ -149,6 +149,13 @@ fn json_schema(output: &OutputSchema) -> Result<Map<String, Value>, BadSchema> {
 }
 
 fn tool(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {
-    let function = json!({ "name": names.alias(&name), "description": description, "parameters": schema });
-    json!({ "type": "function", "function": function })
+    let name = names.alias(&name).into();
+    let function = object([("name", name), ("description", description.into()), ("parameters", schema)]);
+    object([("type", "function".into()), ("function", function)])
+}
+
+/// An object of what is moved into it. `json!` copies each value, and this is
+/// the whole conversation, at every step.
+pub(super) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use toolyard_protocol::message::{Part, text_of};
 
+use super::encode::object;
 use crate::files::{FileBody, body_of, in_words};
 use crate::names::Names;
 use crate::pairs::paired;
@@ -24,7 +25,7 @@ pub(super) fn push_turns(turns: Vec<ChatTurn>, names: &Names, messages: &mut Vec
 fn push_turn(turn: ChatTurn, names: &Names, working: bool, messages: &mut Vec<Value>) {
     match turn {
         ChatTurn::User { parts, name } => {
-            let mut message = json!({ "role": "user", "content": user_content(parts) });
+            let mut message = object([("role", "user".into()), ("content", user_content(parts))]);
             if let Some(name) = name.as_deref().and_then(speaker) {
                 message["name"] = Value::from(name);
             }
@@ -50,7 +51,9 @@ fn push_turn(turn: ChatTurn, names: &Names, working: bool, messages: &mut Vec<Va
             messages.push(Value::Object(message));
         }
         ChatTurn::ToolResults(results) => messages.extend(results.into_iter().map(past_result)),
-        ChatTurn::System(text) => messages.push(json!({ "role": "system", "content": text })),
+        ChatTurn::System(text) => {
+            messages.push(object([("role", "system".into()), ("content", text.into())]));
+        }
     }
 }
 
@@ -75,8 +78,9 @@ fn thoughts(parts: &[Part]) -> Map<String, Value> {
 }
 
 fn past_call(PastCall { id, name, args, mut metadata }: PastCall, names: &Names) -> Value {
-    let function = json!({ "name": names.alias(&name), "arguments": args.to_string() });
-    let mut call = json!({ "id": id.as_str(), "type": "function", "function": function });
+    let arguments = serde_json::to_string(&args).unwrap_or_default();
+    let function = object([("name", names.alias(&name).into()), ("arguments", arguments.into())]);
+    let mut call = object([("id", id.as_str().into()), ("type", "function".into()), ("function", function)]);
     if let Some(extra) = metadata.pointer_mut("/openai/extra_content") {
         call["extra_content"] = extra.take();
     }
@@ -86,7 +90,7 @@ fn past_call(PastCall { id, name, args, mut metadata }: PastCall, names: &Names)
 fn past_result(PastResult { call, name: _, content, is_error }: PastResult) -> Value {
     // The wire has no field for failure.
     let content = if is_error { format!("Error: {content}") } else { content };
-    json!({ "role": "tool", "tool_call_id": call.as_str(), "content": content })
+    object([("role", "tool".into()), ("tool_call_id", call.as_str().into()), ("content", content.into())])
 }
 
 fn user_content(parts: Vec<Part>) -> Value {

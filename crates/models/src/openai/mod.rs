@@ -5,6 +5,7 @@
 
 mod calls;
 mod decode;
+mod echo;
 pub(crate) mod encode;
 pub(crate) mod fault;
 mod messages;

@@ -229,3 +229,49 @@ fn a_name_and_id_repeated_with_every_piece_stay_one_call() {
     let calls = outcome.chunks.iter().filter(|c| matches!(c, Chunk::ToolCall { .. })).count();
     assert_eq!(calls, 1);
 }
+
+/// An event that repeats the one before with another text is not parsed. What
+/// is told must be what parsing each event by itself tells.
+#[test]
+fn s6_events_that_repeat_each_other_are_read_as_if_each_were_the_first() {
+    let event = |delta: &serde_json::Value, choice: &str| {
+        format!("data: {{\"id\":\"c\",\"choices\":[{{\"delta\":{delta}{choice}}}]}}\n\n")
+    };
+    let said = |text: &str| event(&serde_json::json!({ "content": text }), "");
+    let thought = event(&serde_json::json!({ "content": "", "reasoning": "hm" }), "");
+    let both = event(&serde_json::json!({ "content": "b", "reasoning": "so" }), "");
+    let kinds = [
+        said("a"),
+        said(" word"),
+        said("line\nbreak"),
+        said("\"quoted\\\""),
+        said("\u{1}\u{7f}\u{e9}"),
+        said("\",\"refusal\":\"no"),
+        said(""),
+        thought,
+        both,
+        event(&serde_json::json!({ "content": "end" }), ",\"finish_reason\":\"stop\""),
+        event(&serde_json::json!({ "content": "late" }), ",\"finish_reason\":\"length\""),
+        "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}],\"usage\":{\"prompt_tokens\":3}}\n\n"
+            .to_owned(),
+    ];
+    let finish = event(&serde_json::json!({}), ",\"finish_reason\":\"stop\"");
+    // Between the same words, an event of another shape: nothing learned from it may stick.
+    let apart = |kind: &str| decode([format!("{kind}{finish}").as_bytes()]).chunks;
+    for first in &kinds {
+        for second in &kinds {
+            for third in &kinds {
+                let bytes = [first.as_str(), second, third, &finish].concat();
+                let read = decode([bytes.as_bytes()]);
+                assert_eq!(read.error, None, "{bytes}");
+                let words = |chunks: &[Chunk]| -> Vec<Chunk> {
+                    let word =
+                        |c: &&Chunk| matches!(c, Chunk::TextDelta { .. } | Chunk::ReasoningDelta { .. });
+                    chunks.iter().filter(word).cloned().collect()
+                };
+                let expected = [first, second, third].map(|kind| words(&apart(kind))).concat();
+                assert_eq!(words(&read.chunks), expected, "{bytes}");
+            }
+        }
+    }
+}

@@ -271,7 +271,6 @@ impl Reader {
         let News { seq, commit } = news.borrow_and_update().clone();
         let Some(run) = self.source.lone_run().cloned() else { return Ok(false) };
         if seq <= self.cursor {
-            self.send().await?;
             return Ok(true);
         }
         let Some(commit) = commit.filter(|commit| commit.after == self.cursor) else { return Ok(false) };
@@ -289,7 +288,7 @@ impl Reader {
             }
         }
         self.rest()?;
-        self.send().await?;
+        self.send_commit(&commit.events).await?;
         Ok(true)
     }
 
@@ -394,6 +393,7 @@ impl Reader {
                 }
             }
             if self.finished {
+                self.send().await?;
                 return Ok(Followed::Ended);
             }
         }

@@ -1,8 +1,6 @@
 //! Which streamed pieces a reader still needs: those of a step whose whole
 //! reply it does not have yet, each once and in order.
 
-use std::collections::HashMap;
-
 use toolyard_dialects::native::InputsSoFar;
 use toolyard_protocol::RunId;
 use toolyard_protocol::delta::Delta;
@@ -26,9 +24,10 @@ pub(super) enum Verdict {
     Gap,
 }
 
-/// One reader's place in the steps of its runs.
+/// One reader's place in the steps of its runs. A list and no map: most readers
+/// follow one run, and in a space the run that spoke last speaks next.
 #[derive(Debug, Default)]
-pub(super) struct Steps(HashMap<RunId, Place>);
+pub(super) struct Steps(Vec<(RunId, Place)>);
 
 #[derive(Debug, Default)]
 struct Place {
@@ -61,7 +60,7 @@ impl Steps {
             Event::RunFinished(_) => {
                 self.place(run).replied = Some(ENDED);
                 if self.0.len() > REMEMBERED {
-                    self.0.retain(|_, place| place.replied != Some(ENDED));
+                    self.0.retain(|(_, place)| place.replied != Some(ENDED));
                 }
             }
             _ => {}
@@ -70,7 +69,7 @@ impl Steps {
 
     /// Is it known up to which step the log of this run goes?
     pub(super) fn knows(&self, run: &RunId) -> bool {
-        self.0.get(run).is_some_and(|place| place.replied.is_some())
+        self.0.iter().any(|(of, place)| of == run && place.replied.is_some())
     }
 
     pub(super) fn replied(&mut self, run: &RunId, step: u32) {
@@ -124,8 +123,16 @@ impl Steps {
         place.inputs.add(&delta.piece)
     }
 
+    /// The place in a run, which is the last of the list from here on.
     fn place(&mut self, run: &RunId) -> &mut Place {
-        self.0.entry(run.clone()).or_default()
+        let found = self.0.iter().rposition(|(of, _)| of == run);
+        let last = self.0.len().saturating_sub(1);
+        match found {
+            Some(at) => self.0.swap(at, last),
+            None => self.0.push((run.clone(), Place::default())),
+        }
+        let at = self.0.len() - 1;
+        &mut self.0[at].1
     }
 }
 

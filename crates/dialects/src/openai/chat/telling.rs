@@ -144,7 +144,7 @@ impl Answering for Chat {
     }
 
     fn name(&self, seq: i64) -> String {
-        format!("chatcmpl-{}-{seq}", self.answer.run.as_str().trim_start_matches("run_"))
+        format!("chatcmpl-{}-{seq}", self.answer.run.bare())
     }
 
     fn say(&mut self, said: Said<'_>, out: &mut String) {

@@ -22,7 +22,7 @@ impl Responses {
     }
 
     fn name(&self, prefix: &str, part: u32) -> String {
-        let run = self.answer.run.as_str().trim_start_matches("run_");
+        let run = self.answer.run.bare();
         format!("{prefix}_{run}_{}_{part}", self.step)
     }
 

@@ -180,7 +180,7 @@ impl Answering for Responses {
                     "server_label": self.model, "arguments": args.to_string(),
                 })
             } else if !calls {
-                let run = self.answer.run.as_str().trim_start_matches("run_");
+                let run = self.answer.run.bare();
                 let content = vec![wire::output_text(&format!("Waiting for a person: {tool}."))];
                 wire::message(&format!("msg_{run}_{wait}"), "completed", content)
             } else {

@@ -6,7 +6,7 @@ use toolyard_protocol::run::Usage;
 
 /// What a response is called: its run, and where in the run it begins.
 pub(super) fn response_id(run: &RunId, seq: i64) -> String {
-    format!("resp_{}_{seq}", run.as_str().trim_start_matches("run_"))
+    format!("resp_{}_{seq}", run.bare())
 }
 
 /// The run behind the name of a response.

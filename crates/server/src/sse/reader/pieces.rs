@@ -15,6 +15,10 @@ use crate::sse::steps::Verdict;
 
 /// How long pieces that nobody reads by themselves wait for what follows them.
 const HOLD: Duration = Duration::from_millis(20);
+/// How soon one write follows another. No screen shows words sooner, and each
+/// write costs more than all that was done for the words in it. What begins a
+/// part does not wait: it is the first that its reader sees.
+const PACE: Duration = Duration::from_millis(10);
 
 impl Reader {
     /// A reader that joins in the middle of a step gets what it missed of it.
@@ -88,7 +92,6 @@ impl Reader {
                 // The reply before it is committed. This node's own commits are told
                 // before the next step speaks; those of others may be late.
                 Verdict::First => {
-                    self.send().await?;
                     let told = Box::pin(self.commit(news)).await?;
                     if !told || !self.app.store.is_sqlite() {
                         Box::pin(self.page()).await?;
@@ -110,12 +113,39 @@ impl Reader {
             }
         }
         if deltas.last().is_some_and(|last| waits(&last.piece)) {
-            self.held.get_or_insert_with(|| Instant::now() + HOLD);
-        } else {
+            self.hold_until(Instant::now() + HOLD).await?;
+        } else if deltas.iter().any(|delta| begins(&delta.piece)) {
             self.send().await?;
+        } else {
+            self.hold_until(self.spoken + PACE).await?;
         }
         Ok(true)
     }
+
+    /// Sends what a commit told. A result goes out with the words that the model
+    /// makes of it, if they come soon: the run goes on.
+    pub(super) async fn send_commit(&mut self, events: &[Event]) -> Result<(), End> {
+        let goes_on = events.iter().all(|event| matches!(event, Event::ToolReturned(_)));
+        if goes_on { self.hold_until(Instant::now() + PACE).await } else { self.send().await }
+    }
+
+    /// Lets what is written wait for more, but not longer than what waits already.
+    async fn hold_until(&mut self, until: Instant) -> Result<(), End> {
+        if self.frames.is_empty() {
+            return Ok(());
+        }
+        let until = self.held.map_or(until, |held| held.min(until));
+        if until <= Instant::now() {
+            return self.send().await;
+        }
+        self.held = Some(until);
+        Ok(())
+    }
+}
+
+/// The first that a reader sees of a part.
+fn begins(piece: &Piece) -> bool {
+    matches!(piece, Piece::TextStart { .. } | Piece::ReasoningStart { .. })
 }
 
 /// The end of a part, and the arguments of a call: the commit of the step or

@@ -1,0 +1,24 @@
+-- In SQLite the messages too lie in the order of writing from here on, with an
+-- index for their place. As a table without row ids they were whole rows in
+-- every level of a tree by space: each message that came split a page, and one
+-- of a thousand bytes had a page of its own. PostgreSQL keeps them so anyway.
+--sqlite: ALTER TABLE messages RENAME TO messages_before;
+--sqlite: DROP INDEX messages_id;
+--sqlite: CREATE TABLE messages (
+--sqlite:     tenant TEXT NOT NULL,
+--sqlite:     space TEXT NOT NULL,
+--sqlite:     pos BIGINT NOT NULL,
+--sqlite:     id TEXT NOT NULL,
+--sqlite:     speaker TEXT NOT NULL,
+--sqlite:     entity TEXT,
+--sqlite:     run TEXT,
+--sqlite:     branch TEXT NOT NULL,
+--sqlite:     parts TEXT NOT NULL,
+--sqlite:     show_reasoning BIGINT NOT NULL,
+--sqlite:     metadata TEXT,
+--sqlite:     created_at BIGINT NOT NULL,
+--sqlite:     PRIMARY KEY (tenant, space, pos)
+--sqlite: );
+--sqlite: INSERT INTO messages SELECT tenant, space, pos, id, speaker, entity, run, branch, parts, show_reasoning, metadata, created_at FROM messages_before ORDER BY tenant, space, pos;
+--sqlite: DROP TABLE messages_before;
+--sqlite: CREATE UNIQUE INDEX messages_id ON messages (tenant, id);
