@@ -3,6 +3,7 @@
 //! operator's keys.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,7 +29,7 @@ pub(crate) type Response = http::Response<Incoming>;
 
 /// Cheap to clone; all clones share their connections.
 #[derive(Debug, Clone)]
-pub(crate) struct Client(legacy::Client<Connector, Full<Bytes>>);
+pub(crate) struct Client(Arc<legacy::Client<Connector, Full<Bytes>>>);
 
 impl Client {
     pub(crate) fn new(names: Checked) -> Result<Self, EgressError> {
@@ -37,7 +38,7 @@ impl Client {
 
     fn within(names: Checked, connect: Duration) -> Result<Self, EgressError> {
         let connector = Connector::new(names, connect).map_err(|e| EgressError::Unavailable(e.into()))?;
-        Ok(Self(builder().build(connector)))
+        Ok(Self(Arc::new(builder().build(connector))))
     }
 
     /// Sends what is written, and returns once the head of the answer is here.
@@ -98,8 +99,6 @@ fn builder() -> legacy::Builder {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::sync::Arc;
-
     use tokio::net::TcpListener;
     use tokio::task::JoinSet;
 
@@ -156,7 +155,7 @@ mod tests {
         for (first, fine) in [(0, true), (AGAIN, true), (AGAIN + 1, false)] {
             let (url, mut task) = refusing(first).await;
             let connector = Connector::new(names(), CONNECT).unwrap();
-            let client = Client(builder().http2_only(true).build(connector));
+            let client = Client(Arc::new(builder().http2_only(true).build(connector)));
             match get(&client, &url).await {
                 Ok(response) => assert!(fine && response.version() == http::Version::HTTP_2),
                 Err(error) => assert!(!fine && !error.never_sent(), "{error:?}"),
