@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::door::Patience;
@@ -23,12 +25,9 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn new(response: reqwest::Response, patience: Patience) -> Self {
-        Self {
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
-            body: Body::new(response, patience),
-        }
+    pub(crate) fn new(response: http::Response<Incoming>, patience: Patience) -> Self {
+        let (head, body) = response.into_parts();
+        Self { status: head.status.as_u16(), headers: head.headers, body: Body::new(body, patience) }
     }
 
     pub fn is_success(&self) -> bool {
@@ -76,7 +75,7 @@ impl fmt::Debug for Answer {
 
 /// A body on its way.
 pub struct Body {
-    response: reqwest::Response,
+    incoming: Incoming,
     idle: Duration,
     limit: u64,
     seen: u64,
@@ -85,8 +84,8 @@ pub struct Body {
 }
 
 impl Body {
-    fn new(response: reqwest::Response, patience: Patience) -> Self {
-        Self { response, idle: patience.idle, limit: patience.bytes, seen: 0, silence: None }
+    fn new(incoming: Incoming, patience: Patience) -> Self {
+        Self { incoming, idle: patience.idle, limit: patience.bytes, seen: 0, silence: None }
     }
 
     /// Changes how long the next pieces may take.
@@ -101,14 +100,10 @@ impl Body {
         silence.as_mut().reset(until);
         let read = tokio::select! {
             biased;
-            read = self.response.chunk() => read,
+            read = data(&mut self.incoming) => read,
             () = silence => return Err(EgressError::Timeout { after: self.idle }),
         };
-        let bytes = match read {
-            Err(cause) => return Err(EgressError::Broken(cause.without_url())),
-            Ok(None) => return Ok(None),
-            Ok(Some(bytes)) => bytes,
-        };
+        let Some(bytes) = read.map_err(EgressError::Broken)? else { return Ok(None) };
         self.seen = self.seen.saturating_add(bytes.len() as u64);
         if self.seen > self.limit {
             return Err(EgressError::TooLarge { limit: self.limit });
@@ -137,6 +132,16 @@ impl Body {
         start.truncate(max);
         start
     }
+}
+
+/// The next frame that holds bytes. Trailers are passed over.
+async fn data(incoming: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
+    while let Some(frame) = incoming.frame().await {
+        if let Ok(bytes) = frame?.into_data() {
+            return Ok(Some(bytes));
+        }
+    }
+    Ok(None)
 }
 
 impl fmt::Debug for Body {

@@ -1,27 +1,25 @@
 //! Shared clients behind one policy.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, Method};
+use http::Method;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use toolyard_protocol::limits;
+use url::Url;
 
 use crate::answer::Answer;
+use crate::client::{Client, Response, request};
+use crate::connect::CONNECT;
 use crate::error::EgressError;
 use crate::guard::{self, Leave, Only, Opened};
 use crate::header::Header;
 use crate::hop;
-use crate::names::{self, Checked, LeadsInside, Lookup, Names, SystemNames};
+use crate::names::{self, Checked, Lookup, Names, SystemNames};
 use crate::target::Target;
-use crate::tls;
-
-/// How long a call may take to connect.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept.
-const IDLE_CONNECTION: Duration = Duration::from_secs(60);
 
 /// How long the caller waits, and for how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +128,8 @@ impl fmt::Debug for Door {
 impl Door {
     /// Opens to addresses that the operator configured.
     pub fn operator() -> Result<Self, EgressError> {
-        Ok(Self { policy: Policy::Operator(build(builder()?)?), only: None })
+        let names = Checked { names: Arc::new(SystemNames), public_only: false };
+        Ok(Self { policy: Policy::Operator(Client::new(names)?), only: None })
     }
 
     /// Opens to the public internet and to what the operator opened. For every
@@ -141,10 +140,7 @@ impl Door {
 
     /// The same with another name service.
     pub fn guarded_by(opened: Opened, names: Arc<dyn Names>) -> Result<Self, EgressError> {
-        let client = |public_only| {
-            let names = Arc::new(Checked { names: names.clone(), public_only });
-            build(builder()?.dns_resolver(names))
-        };
+        let client = |public_only| Client::new(Checked { names: names.clone(), public_only });
         let guarded = Guarded { public: client(true)?, open: client(false)?, opened, names: names.clone() };
         Ok(Self { policy: Policy::Guarded(Arc::new(guarded)), only: None })
     }
@@ -162,11 +158,11 @@ impl Door {
             Policy::Operator(_) => Target::parse(text),
             Policy::Guarded(guarded) => guard::read(text, &guarded.opened),
         }?;
-        self.check_only(&target.url())?;
+        self.check_only(target.url())?;
         Ok(target)
     }
 
-    fn check_only(&self, url: &reqwest::Url) -> Result<(), EgressError> {
+    fn check_only(&self, url: &Url) -> Result<(), EgressError> {
         self.only.as_ref().map_or(Ok(()), |only| only.check(url))
     }
 
@@ -178,7 +174,7 @@ impl Door {
         let Policy::Guarded(guarded) = &self.policy else { return Ok(target) };
         let url = target.url();
         if let (Leave::Public, Some(url::Host::Domain(name))) =
-            (guard::leave(&url, &guarded.opened)?, url.host())
+            (guard::leave(url, &guarded.opened)?, url.host())
         {
             let looked = tokio::time::timeout(CONNECT, names::public(guarded.names.as_ref(), name)).await;
             if let Ok(Err(Lookup::Inside)) = looked {
@@ -193,19 +189,17 @@ impl Door {
     /// follows it and checks every hop.
     pub async fn send(&self, letter: Letter<'_>) -> Result<Answer, EgressError> {
         let patience = letter.patience;
-        self.check_only(&letter.target.url())?;
+        self.check_only(letter.target.url())?;
         let sent = async {
             match &self.policy {
                 Policy::Operator(client) => {
-                    let headers = head_of(&letter)?;
-                    let first = client.request(letter.verb.method(), letter.target.url()).headers(headers);
-                    let request = match letter.body {
-                        Some(body) => first.body(body),
-                        None => first,
+                    let write = || {
+                        let (method, uri) = (letter.verb.method(), letter.target.uri()?);
+                        Ok(request(method, uri, head_of(&letter)?, letter.body.clone()))
                     };
-                    request.send().await.map_err(unreachable)
+                    client.send(write).await
                 }
-                Policy::Guarded(guarded) => guarded.follow(letter, self.only.as_deref()).await,
+                Policy::Guarded(guarded) => guarded.follow(&letter, self.only.as_deref()).await,
             }
         };
         match tokio::time::timeout(patience.head, sent).await {
@@ -228,28 +222,21 @@ impl Door {
 }
 
 impl Guarded {
-    async fn follow(
-        &self,
-        letter: Letter<'_>,
-        only: Option<&Only>,
-    ) -> Result<reqwest::Response, EgressError> {
-        let mut headers = head_of(&letter)?;
-        let (mut url, mut method, mut body) = (letter.target.url(), letter.verb.method(), letter.body);
-        let mut leave = guard::leave(&url, &self.opened)?;
+    async fn follow(&self, letter: &Letter<'_>, only: Option<&Only>) -> Result<Response, EgressError> {
+        let mut headers = head_of(letter)?;
+        let (mut target, mut method) = (Cow::Borrowed(letter.target), letter.verb.method());
+        let mut body = letter.body.as_ref();
+        let mut leave = guard::leave(target.url(), &self.opened)?;
         for _ in 0..=limits::REDIRECTS {
             let client = match leave {
                 Leave::Opened => &self.open,
                 Leave::Public => &self.public,
             };
-            let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
-            if let Some(body) = &body {
-                request = request.body(body.clone());
-            }
-            let response = request.send().await.map_err(unreachable)?;
+            let write = || Ok(request(method.clone(), target.uri()?, headers.clone(), body.cloned()));
+            let response = client.send(write).await?;
             let location = response.headers().get(LOCATION).map(HeaderValue::as_bytes);
-            let Some(hop) = hop::next(&url, &method, response.status(), location, body.is_some())? else {
-                return Ok(response);
-            };
+            let hop = hop::next(target.url(), &method, response.status(), location, body.is_some())?;
+            let Some(hop) = hop else { return Ok(response) };
             let to = guard::leave(&hop.url, &self.opened)?;
             only.map_or(Ok(()), |only| only.check(&hop.url))?;
             if !leave.may_lead_to(to) {
@@ -263,7 +250,7 @@ impl Guarded {
                 headers.clear();
                 headers.insert(ACCEPT, HeaderValue::from_static(letter.accept));
             }
-            (url, method, leave) = (hop.url, hop.method, to);
+            (target, method, leave) = (Cow::Owned(Target::of(hop.url)), hop.method, to);
         }
         Err(EgressError::Redirects { limit: limits::REDIRECTS })
     }
@@ -284,34 +271,4 @@ fn head_of(letter: &Letter<'_>) -> Result<HeaderMap, EgressError> {
         map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
     Ok(map)
-}
-
-fn unreachable(error: reqwest::Error) -> EgressError {
-    let mut cause = std::error::Error::source(&error);
-    while let Some(next) = cause {
-        if next.is::<LeadsInside>() {
-            return EgressError::Inside;
-        }
-        cause = next.source();
-    }
-    EgressError::Unreachable(error.without_url())
-}
-
-fn build(client: reqwest::ClientBuilder) -> Result<Client, EgressError> {
-    client.build().map_err(|e| EgressError::Unavailable(e.into()))
-}
-
-#[expect(clippy::disallowed_methods, reason = "the door is the one place that builds HTTP clients")]
-fn builder() -> Result<reqwest::ClientBuilder, EgressError> {
-    let tls = tls::settings().map_err(|e| EgressError::Unavailable(e.into()))?;
-    Ok(reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .user_agent(concat!("toolyard/", env!("CARGO_PKG_VERSION")))
-        // A proxy from the environment would see the operator's keys.
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .tcp_nodelay(true)
-        .connect_timeout(CONNECT)
-        .pool_idle_timeout(IDLE_CONNECTION))
 }

@@ -18,7 +18,7 @@ pub enum EgressError {
     Redirects { limit: usize },
     /// Nobody answered at the address; a repeat may help.
     #[error("the address cannot be reached")]
-    Unreachable(#[source] reqwest::Error),
+    Unreachable(#[source] hyper_util::client::legacy::Error),
     /// The other side is there, but says nothing.
     #[error("no answer within {after:?}")]
     Timeout { after: Duration },
@@ -27,7 +27,7 @@ pub enum EgressError {
     TooLarge { limit: u64 },
     /// The connection ended in the middle of the answer.
     #[error("the connection broke")]
-    Broken(#[source] reqwest::Error),
+    Broken(#[source] hyper::Error),
     /// This machine cannot make secure connections.
     #[error("the HTTP client cannot start")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),

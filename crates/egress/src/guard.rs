@@ -3,8 +3,7 @@
 
 use std::fmt;
 
-use reqwest::Url;
-use url::Host;
+use url::{Host, Url};
 
 use crate::address::is_public;
 use crate::error::EgressError;
@@ -120,7 +119,7 @@ pub(crate) fn read(text: &str, opened: &Opened) -> Result<Target, EgressError> {
         ));
     }
     let target = Target::parse(text)?;
-    leave(&target.url(), opened)?;
+    leave(target.url(), opened)?;
     Ok(target)
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use reqwest::header::{HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::error::EgressError;

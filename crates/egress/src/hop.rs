@@ -1,7 +1,8 @@
 //! One hop after a redirect: where to, with which verb, and what must not
 //! come along.
 
-use reqwest::{Method, StatusCode, Url};
+use http::{Method, StatusCode};
+use url::Url;
 
 use crate::error::EgressError;
 

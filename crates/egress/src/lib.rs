@@ -9,11 +9,14 @@
 //!
 //! Letters go by a [`Mailer`] to the operator's mail server.
 //!
-//! This crate never reads settings, never retries and never looks inside a
-//! body. No other crate builds an HTTP client.
+//! This crate never reads settings and never looks inside a body. It repeats a
+//! request only if the far side has not begun with it. No other crate builds an
+//! HTTP client; this one builds on hyper's.
 
 mod address;
 mod answer;
+mod client;
+mod connect;
 mod door;
 mod error;
 mod guard;

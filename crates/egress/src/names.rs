@@ -9,8 +9,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::vec;
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use hyper_util::client::legacy::connect::dns::Name;
+use tower_service::Service;
 
 use crate::address::is_public;
 
@@ -56,29 +59,37 @@ pub(crate) enum Lookup {
     Unknown(io::Error),
 }
 
-/// The lookup of one of the guarded door's two clients.
+/// The lookup of one client.
 #[derive(Debug, Clone)]
 pub(crate) struct Checked {
     pub(crate) names: Arc<dyn Names>,
-    /// Only the client for hosts that the operator opened goes unchecked.
+    /// Not for what the operator wrote, and not for hosts that the operator opened.
     pub(crate) public_only: bool,
 }
 
-impl Resolve for Checked {
-    fn resolve(&self, name: Name) -> Resolving {
+impl Service<Name> for Checked {
+    type Response = vec::IntoIter<SocketAddr>;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
         let Self { names, public_only } = self.clone();
         Box::pin(async move {
             let found = if public_only {
                 public(names.as_ref(), name.as_str()).await.map_err(|e| match e {
-                    Lookup::Inside => Box::<dyn std::error::Error + Send + Sync>::from(LeadsInside),
+                    Lookup::Inside => Self::Error::from(LeadsInside),
                     Lookup::Unknown(e) => e.into(),
                 })?
             } else {
                 names.find(name.as_str()).await?
             };
             // The port is the connector's business.
-            let addresses: Addrs = Box::new(found.into_iter().map(|ip| SocketAddr::new(ip, 0)));
-            Ok(addresses)
+            let addresses: Vec<_> = found.into_iter().map(|ip| SocketAddr::new(ip, 0)).collect();
+            Ok(addresses.into_iter())
         })
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use reqwest::Url;
+use http::Uri;
+use url::Url;
 
 use crate::error::EgressError;
 
@@ -11,6 +12,8 @@ use crate::error::EgressError;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     url: Url,
+    /// The same as the HTTP client reads it, or none if it cannot.
+    uri: Option<Uri>,
 }
 
 impl Target {
@@ -24,7 +27,14 @@ impl Target {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(EgressError::Refused("the address must not contain a user name or password"));
         }
-        Ok(Self { url })
+        let target = Self::of(url);
+        target.uri()?;
+        Ok(target)
+    }
+
+    pub(crate) fn of(url: Url) -> Self {
+        let uri = url.as_str().parse().ok();
+        Self { url, uri }
     }
 
     /// The address of something below this one. The query stays.
@@ -33,14 +43,14 @@ impl Target {
         let base = url.path().trim_end_matches('/');
         let joined = format!("{base}/{}", path.trim_start_matches('/'));
         url.set_path(&joined);
-        Self { url }
+        Self::of(url)
     }
 
     /// The same address with one more query parameter.
     pub fn asking(&self, name: &str, value: &str) -> Self {
         let mut url = self.url.clone();
         url.query_pairs_mut().append_pair(name, value);
-        Self { url }
+        Self::of(url)
     }
 
     /// Scheme, host and port.
@@ -63,8 +73,15 @@ impl Target {
         self.url.as_str()
     }
 
-    pub(crate) fn url(&self) -> Url {
-        self.url.clone()
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Read when the target was made, so that a request does not read it again.
+    pub(crate) fn uri(&self) -> Result<Uri, EgressError> {
+        self.uri.clone().ok_or(EgressError::Refused(
+            "the address is too long, or its host has characters that no request can carry",
+        ))
     }
 }
 

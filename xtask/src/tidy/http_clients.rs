@@ -9,6 +9,8 @@ use super::source::RustFile;
 
 const HOME: &str = "egress";
 const BUILDERS: [&str; 2] = ["Client", "ClientBuilder"];
+/// The same in the library that egress itself builds on.
+const LEGACY: [&str; 2] = ["Client", "Builder"];
 const CONSTRUCTORS: [&str; 3] = ["new", "builder", "default"];
 
 pub(crate) fn check(file: &RustFile<'_>) -> Vec<Finding> {
@@ -16,15 +18,14 @@ pub(crate) fn check(file: &RustFile<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut starts = file.sequences(&["reqwest", "::", "get", "("]);
-    for builder in BUILDERS {
-        for constructor in CONSTRUCTORS {
+    for constructor in CONSTRUCTORS {
+        for builder in BUILDERS {
             starts.extend(file.sequences(&["reqwest", "::", builder, "::", constructor]));
-            for name in imported_names(file, builder) {
-                let found = file.sequences(&[name, "::", constructor]);
-                // A longer path is another crate's type, or is found above.
-                let plain = |at: &usize| *at == 0 || !file.tokens[*at - 1].is_sign("::");
-                starts.extend(found.into_iter().filter(plain));
-            }
+            starts.extend(plain_calls(file, &imported_names(file, "reqwest", builder), constructor));
+        }
+        for builder in LEGACY {
+            starts.extend(file.sequences(&["legacy", "::", builder, "::", constructor]));
+            starts.extend(plain_calls(file, &imported_names(file, "hyper_util", builder), constructor));
         }
     }
     starts.sort_unstable();
@@ -39,12 +40,23 @@ pub(crate) fn check(file: &RustFile<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// The names under which `use reqwest::…` brings the type into this file.
-fn imported_names<'a>(file: &RustFile<'a>, wanted: &str) -> Vec<&'a str> {
+/// Calls without a path before them: a longer path is another crate's type, or
+/// is found by itself.
+fn plain_calls(file: &RustFile<'_>, names: &[&str], constructor: &str) -> Vec<usize> {
+    let found = names.iter().flat_map(|name| file.sequences(&[name, "::", constructor]));
+    found.filter(|at| *at == 0 || !file.tokens[*at - 1].is_sign("::")).collect()
+}
+
+/// The names under which `use library::…` brings the type into this file. Of
+/// `hyper_util` only the client counts: it has servers to build as well.
+fn imported_names<'a>(file: &RustFile<'a>, library: &str, wanted: &str) -> Vec<&'a str> {
     let mut names = Vec::new();
-    for start in file.sequences(&["use", "reqwest", "::"]) {
+    for start in file.sequences(&["use", library, "::"]) {
         let import = file.tokens[start..].iter().take_while(|token| !token.is_sign(";"));
         let import: Vec<_> = import.collect();
+        if library == "hyper_util" && !import.iter().any(|token| token.is_word("legacy")) {
+            continue;
+        }
         for (at, token) in import.iter().enumerate().filter(|(_, token)| token.is_word(wanted)) {
             let renamed = import.get(at + 1).is_some_and(|next| next.is_word("as"));
             let name = if renamed { import.get(at + 2) } else { Some(token) };
@@ -71,6 +83,10 @@ mod tests {
             "let r = reqwest::get(url).await;",
             "use reqwest::Client;\nlet c = Client::new();",
             "use reqwest::{Client as Http, Url};\nlet c = Http::default();",
+            "let c = hyper_util::client::legacy::Client::builder(e).build(c);",
+            "use hyper_util::client::legacy;\nlet c = legacy::Client::builder(e);",
+            "use hyper_util::client::legacy::Client;\nlet c = Client::builder(e);",
+            "use hyper_util::{client::legacy::Builder as Http, rt};\nlet c = Http::new(e);",
         ] {
             assert_eq!(findings("crates/models/src/openai.rs", source), 1, "{source}");
         }
@@ -86,6 +102,7 @@ mod tests {
             "use reqwest::Client;\nlet c = other::Client::new();",
             "use reqwest::Client;\nfn send(c: &Client) {}",
             "let s = \"reqwest::Client::new()\";",
+            "use hyper_util::server::conn::auto::Builder;\nlet s = Builder::new(e);",
         ] {
             assert_eq!(findings("crates/models/src/openai.rs", source), 0, "{source}");
         }

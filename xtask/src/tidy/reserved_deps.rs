@@ -7,10 +7,11 @@ use super::finding::Finding;
 use crate::workspace::{DependencyKind, Package};
 
 /// A dependency and the only crate that knows it.
-const RESERVED: [(&str, &str, &str); 3] = [
+const RESERVED: [(&str, &str, &str); 4] = [
     ("axum", "server", "the HTTP edge is server's alone"),
     ("utoipa-axum", "server", "the HTTP edge is server's alone"),
     ("clap", "server", "the command line is server's alone"),
+    ("hyper-rustls", "egress", "HTTP clients are egress's alone"),
 ];
 
 /// A crate and what would break its purity.
@@ -58,6 +59,15 @@ mod tests {
         let findings = check(&packages);
         assert_eq!(findings.len(), 1);
         assert!(findings[0].to_string().contains("toolyard-runtime may not depend on axum"));
+    }
+
+    #[test]
+    fn what_http_clients_are_made_of_is_refused_outside_egress() {
+        let models = package("crates/models", "toolyard-models", "hyper-rustls", DependencyKind::Normal);
+        let egress = package("crates/egress", "toolyard-egress", "hyper-rustls", DependencyKind::Normal);
+        let findings = check(&[models, egress]);
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].to_string().contains("toolyard-models may not depend on hyper-rustls"));
     }
 
     #[test]

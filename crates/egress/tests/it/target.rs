@@ -36,3 +36,13 @@ fn debug_shows_the_origin_only() {
     let shown = format!("{target:?}");
     assert!(shown.contains("https://e.com:444") && !shown.contains("secret"), "{shown}");
 }
+
+#[test]
+fn what_no_request_can_carry_is_refused() {
+    let long = format!("https://e.com/{}", "a".repeat(70_000));
+    for bad in ["http://a{b}.com/", "http://a`b.com/", long.as_str()] {
+        let error = Target::parse(bad).unwrap_err();
+        assert!(matches!(error, EgressError::Refused(_)), "{error:?}");
+        assert!(error.never_sent() && error.causes().starts_with("the address is too long, or"), "{error}");
+    }
+}
