@@ -222,23 +222,28 @@ impl Door {
 }
 
 impl Guarded {
+    fn leave_to(&self, url: &Url, only: Option<&Only>) -> Result<Leave, EgressError> {
+        let leave = guard::leave(url, &self.opened)?;
+        only.map_or(Ok(leave), |only| only.check(url).map(|()| leave))
+    }
+
     async fn follow(&self, letter: &Letter<'_>, only: Option<&Only>) -> Result<Response, EgressError> {
         let mut headers = head_of(letter)?;
         let (mut target, mut method) = (Cow::Borrowed(letter.target), letter.verb.method());
         let mut body = letter.body.as_ref();
         let mut leave = guard::leave(target.url(), &self.opened)?;
-        for _ in 0..=limits::REDIRECTS {
+        for hops in 0..=limits::REDIRECTS {
             let client = match leave {
                 Leave::Opened => &self.open,
                 Leave::Public => &self.public,
             };
             let write = || Ok(request(method.clone(), target.uri()?, headers.clone(), body.cloned()));
-            let response = client.send(write).await?;
+            let sent = client.send(write).await;
+            let response = if hops == 0 { sent? } else { sent.map_err(EgressError::behind_a_redirect)? };
             let location = response.headers().get(LOCATION).map(HeaderValue::as_bytes);
-            let hop = hop::next(target.url(), &method, response.status(), location, body.is_some())?;
-            let Some(hop) = hop else { return Ok(response) };
-            let to = guard::leave(&hop.url, &self.opened)?;
-            only.map_or(Ok(()), |only| only.check(&hop.url))?;
+            let hop = hop::next(target.url(), &method, response.status(), location, body.is_some());
+            let Some(hop) = hop.map_err(EgressError::behind_a_redirect)? else { return Ok(response) };
+            let to = self.leave_to(&hop.url, only).map_err(EgressError::behind_a_redirect)?;
             if !leave.may_lead_to(to) {
                 return Err(EgressError::Inside);
             }

@@ -16,6 +16,9 @@ pub enum EgressError {
     Inside,
     #[error("the address redirects more than {limit} times")]
     Redirects { limit: usize },
+    /// A redirect leads where this request cannot go on. Whoever redirected had it.
+    #[error(transparent)]
+    Astray(Box<EgressError>),
     /// Nobody answered at the address; a repeat may help.
     #[error("the address cannot be reached")]
     Unreachable(#[source] hyper_util::client::legacy::Error),
@@ -41,9 +44,14 @@ impl EgressError {
             Self::Refused(_) | Self::Unavailable(_) => true,
             Self::Unreachable(cause) => cause.is_connect(),
             // The first hop of a redirect was sent.
-            Self::Inside | Self::Redirects { .. } => false,
+            Self::Inside | Self::Redirects { .. } | Self::Astray(_) => false,
             Self::Timeout { .. } | Self::TooLarge { .. } | Self::Broken(_) => false,
         }
+    }
+
+    /// The same behind a redirect: something was sent, whatever failed now.
+    pub(crate) fn behind_a_redirect(self) -> Self {
+        if self.never_sent() { Self::Astray(Box::new(self)) } else { self }
     }
 
     /// The causes in one line, for logs and secret details.

@@ -61,7 +61,9 @@ async fn x10_a_redirect_to_the_inside_reaches_nobody() {
     for to in ["file:///etc/passwd", "gopher://127.0.0.1/", "http://", "http://u:p@example.com/", "ht\\tp:"] {
         let server = Server::start(vec![redirect(302, to)]).await;
         let error = ask(&door(&[&server]), Verb::Get, &server.url("/"), None).await.unwrap_err();
-        assert!(matches!(error, EgressError::Refused(_)), "{to}: {error:?}");
+        let refused = matches!(&error, EgressError::Astray(why) if matches!(**why, EgressError::Refused(_)));
+        assert!(refused, "{to}: {error:?}");
+        assert!(!error.never_sent(), "whoever redirected had the request");
     }
     assert_eq!(canary.seen(), Vec::<String>::new());
 }
@@ -183,4 +185,19 @@ async fn x10_a_narrowed_door_leads_to_its_hosts_alone_on_every_hop() {
     // Without a port the usual one is meant.
     let usual = wide.only(Only::parse(&["127.0.0.1"]).unwrap());
     assert_eq!(usual.target(&server.url("/")).unwrap_err().to_string(), refused);
+}
+
+/// A repeat of such a request would be a second effect.
+#[tokio::test]
+async fn what_was_redirected_astray_was_sent() {
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    // The body does not go to another host with 307; with 303 nobody is there.
+    for status in [303, 307] {
+        let server = Server::start(vec![redirect(status, &format!("http://{nobody}/"))]).await;
+        let opened = [format!("127.0.0.1:{}", server.port), nobody.to_string()];
+        let door = Door::guarded(Opened::parse(&opened).unwrap()).unwrap();
+        let error = ask(&door, Verb::Post, &server.url("/"), Some("{}")).await.unwrap_err();
+        assert!(matches!(&error, EgressError::Astray(_)) && !error.never_sent(), "{status}: {error:?}");
+        assert_eq!(server.seen().len(), 1);
+    }
 }

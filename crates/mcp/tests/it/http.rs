@@ -131,7 +131,12 @@ async fn a_server_that_is_gone_is_said_to_be_gone_and_found_again() {
     assert_eq!(text(echo(&host, &settings, "one").await), "one");
     let port = far.port();
     tokio::task::spawn_blocking(|| drop(far)).await.unwrap();
-    let gone = echo(&host, &settings, "two").await;
+    let mut gone = echo(&host, &settings, "two").await;
+    // A connection that was kept may end while the request is on its way: then nobody
+    // knows. The next one finds nobody there.
+    if matches!(&gone, Outcome::Unknown(_)) {
+        gone = echo(&host, &settings, "two").await;
+    }
     assert!(matches!(&gone, Outcome::NotSent { needs_login: false, .. }), "{gone:?}");
     let far = Far::start_at("modern", port);
     host.refresh(&owner("a"), &settings);

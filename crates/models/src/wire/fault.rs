@@ -23,7 +23,7 @@ pub(super) fn of_egress(error: EgressError) -> ModelError {
         EgressError::Refused(why) => {
             ModelError::Unreadable { detail: Detail::new(format!("settings: {why}")) }
         }
-        EgressError::Inside | EgressError::Redirects { .. } => {
+        EgressError::Inside | EgressError::Redirects { .. } | EgressError::Astray(_) => {
             ModelError::Unreadable { detail: Detail::new(format!("settings: {error}")) }
         }
         EgressError::Unreachable(_) | EgressError::Broken(_) | EgressError::Unavailable(_) => {

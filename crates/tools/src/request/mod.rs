@@ -97,6 +97,7 @@ fn said(error: &EgressError, total: u64) -> String {
         EgressError::Refused(_) | EgressError::Inside | EgressError::Redirects { .. } => {
             format!("The request was refused: {error}")
         }
+        EgressError::Astray(why) => said(why, total),
         EgressError::Unreachable(_)
         | EgressError::TooLarge { .. }
         | EgressError::Broken(_)
