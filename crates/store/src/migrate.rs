@@ -24,7 +24,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0016_retention.sql"),
     include_str!("migrations/0017_removals.sql"),
     include_str!("migrations/0018_rows.sql"),
-    include_str!("migrations/0019_messages.sql"),
+    include_str!("migrations/0019_more_rows.sql"),
 ];
 
 /// The schema version of this release.

@@ -167,16 +167,16 @@ pub async fn take_positions(
         return last.map(|last| last - count + 1).ok_or(GONE);
     }
     // SQLite's writer holds everything, and RETURNING makes a table there for its one row.
-    let named = args![tenant.as_str(), space.as_str()];
-    let last =
-        tx.one("SELECT last_pos FROM spaces WHERE tenant = $1 AND id = $2", named, |r| r.int(0)).await?;
-    let last = last.ok_or(GONE)?;
-    if count > 0 {
-        tx.exec(
-            "UPDATE spaces SET last_pos = $1 WHERE tenant = $2 AND id = $3",
-            args![last + count, tenant.as_str(), space.as_str()],
+    let found = tx
+        .one(
+            "SELECT last_pos, rowid FROM spaces WHERE tenant = $1 AND id = $2",
+            args![tenant.as_str(), space.as_str()],
+            |r| Ok((r.int(0)?, r.int(1)?)),
         )
         .await?;
+    let (last, row) = found.ok_or(GONE)?;
+    if count > 0 {
+        tx.exec("UPDATE spaces SET last_pos = $1 WHERE rowid = $2", args![last + count, row]).await?;
     }
     Ok(last + 1)
 }

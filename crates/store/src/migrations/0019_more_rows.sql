@@ -1,0 +1,85 @@
+-- In SQLite messages, spaces and runs too lie in the order of writing from here
+-- on, with an index for their key. As tables without row ids they were whole
+-- rows in every level of a tree. A message that came split a page, and one of a
+-- thousand bytes had a page of its own. A row that changed was taken out and put
+-- in again, and runs and spaces change with every commit. PostgreSQL keeps them
+-- so anyway.
+--sqlite: ALTER TABLE messages RENAME TO messages_before;
+--sqlite: DROP INDEX messages_id;
+--sqlite: CREATE TABLE messages (
+--sqlite:     tenant TEXT NOT NULL,
+--sqlite:     space TEXT NOT NULL,
+--sqlite:     pos BIGINT NOT NULL,
+--sqlite:     id TEXT NOT NULL,
+--sqlite:     speaker TEXT NOT NULL,
+--sqlite:     entity TEXT,
+--sqlite:     run TEXT,
+--sqlite:     branch TEXT NOT NULL,
+--sqlite:     parts TEXT NOT NULL,
+--sqlite:     show_reasoning BIGINT NOT NULL,
+--sqlite:     metadata TEXT,
+--sqlite:     created_at BIGINT NOT NULL,
+--sqlite:     PRIMARY KEY (tenant, space, pos)
+--sqlite: );
+--sqlite: INSERT INTO messages SELECT tenant, space, pos, id, speaker, entity, run, branch, parts, show_reasoning, metadata, created_at FROM messages_before ORDER BY tenant, space, pos;
+--sqlite: DROP TABLE messages_before;
+--sqlite: CREATE UNIQUE INDEX messages_id ON messages (tenant, id);
+--sqlite: ALTER TABLE spaces RENAME TO spaces_before;
+--sqlite: DROP INDEX spaces_foreign;
+--sqlite: CREATE TABLE spaces (
+--sqlite:     tenant TEXT NOT NULL,
+--sqlite:     id TEXT NOT NULL,
+--sqlite:     name TEXT,
+--sqlite:     description TEXT,
+--sqlite:     metadata TEXT,
+--sqlite:     show_reasoning BIGINT NOT NULL,
+--sqlite:     owner TEXT,
+--sqlite:     foreign_id TEXT,
+--sqlite:     last_pos BIGINT NOT NULL,
+--sqlite:     created_at BIGINT NOT NULL,
+--sqlite:     branch TEXT,
+--sqlite:     tainted BIGINT NOT NULL DEFAULT 0,
+--sqlite:     gone_to BIGINT NOT NULL DEFAULT 0,
+--sqlite:     PRIMARY KEY (tenant, id)
+--sqlite: );
+--sqlite: INSERT INTO spaces SELECT tenant, id, name, description, metadata, show_reasoning, owner, foreign_id, last_pos, created_at, branch, tainted, gone_to FROM spaces_before ORDER BY tenant, id;
+--sqlite: DROP TABLE spaces_before;
+--sqlite: CREATE UNIQUE INDEX spaces_foreign ON spaces (tenant, owner, foreign_id) WHERE foreign_id IS NOT NULL;
+--sqlite: ALTER TABLE runs RENAME TO runs_before;
+--sqlite: DROP INDEX runs_live;
+--sqlite: DROP INDEX runs_owned;
+--sqlite: DROP INDEX runs_wake;
+--sqlite: DROP INDEX runs_below;
+--sqlite: DROP INDEX runs_space;
+--sqlite: CREATE TABLE runs (
+--sqlite:     tenant TEXT NOT NULL,
+--sqlite:     id TEXT NOT NULL,
+--sqlite:     space TEXT,
+--sqlite:     agent_entity TEXT,
+--sqlite:     agent TEXT NOT NULL,
+--sqlite:     agent_hash TEXT NOT NULL,
+--sqlite:     root TEXT NOT NULL,
+--sqlite:     parent TEXT,
+--sqlite:     triggered_by TEXT,
+--sqlite:     depth BIGINT NOT NULL,
+--sqlite:     status TEXT NOT NULL,
+--sqlite:     reason TEXT,
+--sqlite:     live BIGINT NOT NULL,
+--sqlite:     on_message TEXT NOT NULL,
+--sqlite:     last_seq BIGINT NOT NULL,
+--sqlite:     epoch BIGINT NOT NULL,
+--sqlite:     owner TEXT,
+--sqlite:     wake_at BIGINT,
+--sqlite:     recoveries BIGINT NOT NULL,
+--sqlite:     error TEXT,
+--sqlite:     created_at BIGINT NOT NULL,
+--sqlite:     updated_at BIGINT NOT NULL,
+--sqlite:     PRIMARY KEY (tenant, id)
+--sqlite: );
+--sqlite: INSERT INTO runs SELECT tenant, id, space, agent_entity, agent, agent_hash, root, parent, triggered_by, depth, status, reason, live, on_message, last_seq, epoch, owner, wake_at, recoveries, error, created_at, updated_at FROM runs_before ORDER BY tenant, id;
+--sqlite: DROP TABLE runs_before;
+--sqlite: CREATE UNIQUE INDEX runs_live ON runs (tenant, space, agent_entity) WHERE live = 1 AND space IS NOT NULL;
+--sqlite: CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
+--sqlite: CREATE INDEX runs_wake ON runs (wake_at) WHERE wake_at IS NOT NULL;
+--sqlite: CREATE INDEX runs_below ON runs (tenant, root) WHERE parent IS NOT NULL;
+--sqlite: CREATE INDEX runs_space ON runs (tenant, space, id);
