@@ -45,6 +45,8 @@ impl Connector {
         // It also carries TLS.
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
+        // Each address of a name gets its share: one that is silent leaves time for the next.
+        tcp.set_connect_timeout(Some(limit));
         tcp.set_keepalive(Some(PROBE));
         tcp.set_keepalive_interval(Some(PROBE));
         tcp.set_keepalive_retries(Some(PROBES));

@@ -1,16 +1,20 @@
 //! An address that the door may open to. Parsed once, then trusted.
 
 use std::fmt;
+use std::sync::Arc;
 
 use http::Uri;
 use url::Url;
 
 use crate::error::EgressError;
 
-/// A checked address. Its `Debug` shows the origin only, because operators put
-/// keys into paths and queries.
+/// A checked address, cheap to clone. Its `Debug` shows the origin only, because
+/// operators put keys into paths and queries.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct Target(Arc<Address>);
+
+#[derive(PartialEq, Eq)]
+struct Address {
     url: Url,
     /// The same as the HTTP client reads it, or none if it cannot.
     uri: Option<Uri>,
@@ -34,12 +38,12 @@ impl Target {
 
     pub(crate) fn of(url: Url) -> Self {
         let uri = url.as_str().parse().ok();
-        Self { url, uri }
+        Self(Arc::new(Address { url, uri }))
     }
 
     /// The address of something below this one. The query stays.
     pub fn below(&self, path: &str) -> Self {
-        let mut url = self.url.clone();
+        let mut url = self.0.url.clone();
         let base = url.path().trim_end_matches('/');
         let joined = format!("{base}/{}", path.trim_start_matches('/'));
         url.set_path(&joined);
@@ -48,19 +52,19 @@ impl Target {
 
     /// The same address with one more query parameter.
     pub fn asking(&self, name: &str, value: &str) -> Self {
-        let mut url = self.url.clone();
+        let mut url = self.0.url.clone();
         url.query_pairs_mut().append_pair(name, value);
         Self::of(url)
     }
 
     /// Scheme, host and port.
     pub fn origin(&self) -> String {
-        self.url.origin().ascii_serialization()
+        self.0.url.origin().ascii_serialization()
     }
 
     /// Does it name this machine by its own address?
     pub fn is_loopback(&self) -> bool {
-        match self.url.host() {
+        match self.0.url.host() {
             Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
             Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
             Some(url::Host::Domain(name)) => name == "localhost",
@@ -70,16 +74,16 @@ impl Target {
 
     /// All of it, for whoever signs requests. It may hold keys.
     pub fn exposed(&self) -> &str {
-        self.url.as_str()
+        self.0.url.as_str()
     }
 
     pub(crate) fn url(&self) -> &Url {
-        &self.url
+        &self.0.url
     }
 
     /// Read when the target was made, so that a request does not read it again.
     pub(crate) fn uri(&self) -> Result<Uri, EgressError> {
-        self.uri.clone().ok_or(EgressError::Refused(
+        self.0.uri.clone().ok_or(EgressError::Refused(
             "the address is too long, or its host has characters that no request can carry",
         ))
     }

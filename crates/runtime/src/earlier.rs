@@ -16,9 +16,9 @@ use toolyard_store::messages::{self, Said, Unread};
 use toolyard_store::{StoreError, Tx};
 
 /// Positions and bytes of a space that are brought along. The writer must not
-/// wait long.
+/// wait long, so no message may be longer than its share of the bytes.
 const SHORT: i64 = 64;
-const SHORT_BYTES: usize = 64 << 10;
+const SHORT_BYTES: i64 = 128 << 10;
 /// What was said may be removed: nobody reads it much later than it was read here.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -41,9 +41,9 @@ impl Earlier {
         let reader = Reader { space, branch, agent: created.agent_entity.as_ref() };
         let compaction = compactions::latest(tx, tenant, reader, to).await?;
         let after = compaction.as_ref().map_or(0, |c| c.up_to);
-        let said = messages::history_unread(tx, tenant, space, branch, after, to).await?;
-        let short = |said: &Vec<Unread>| said.iter().map(Unread::bytes).sum::<usize>() <= SHORT_BYTES;
-        Ok(said.filter(short).map(|said| Self { compaction, said, read: Instant::now() }))
+        let share = SHORT_BYTES / (to - after).max(1);
+        let said = messages::history_unread(tx, tenant, space, branch, (after, to), share).await?;
+        Ok(said.map(|said| Self { compaction, said, read: Instant::now() }))
     }
 
     /// None if it is old, cannot be read, or has files, which lie elsewhere.

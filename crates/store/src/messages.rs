@@ -31,17 +31,6 @@ macro_rules! select {
     };
 }
 
-/// A stretch of a branch, with its parts or what is wanted of them.
-macro_rules! history {
-    ($parts:literal) => {
-        concat!(
-            "SELECT pos, speaker, entity, ",
-            $parts,
-            " FROM messages WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos > $4 AND pos <= $5 ORDER BY pos"
-        )
-    };
-}
-
 fn row(r: &Row<'_>) -> Result<Message, StoreError> {
     Ok(Message {
         space: r.parsed(0, SpaceId::parse)?,
@@ -221,7 +210,7 @@ pub async fn history(
     after: i64,
     up_to: i64,
 ) -> Result<Vec<Said>, StoreError> {
-    of_history(tx, tenant, space, branch, (after, up_to), history!("parts"), |r| {
+    of_history(tx, tenant, space, branch, (after, up_to), None, |r| {
         Ok(Said {
             seq: r.int(0)?,
             speaker: r.parsed(1, |t| Speaker::parse(t).ok_or("not a speaker"))?,
@@ -242,11 +231,6 @@ pub struct Unread {
 }
 
 impl Unread {
-    /// The bytes of what was said.
-    pub fn bytes(&self) -> usize {
-        self.parts.len()
-    }
-
     /// None if this release cannot read it.
     pub fn read(&self) -> Option<Said> {
         Some(Said {
@@ -258,18 +242,17 @@ impl Unread {
     }
 }
 
-/// As [`history`], for whoever reads it later. None if a message of it is long,
-/// of more than 8 kB: such a one is not even fetched.
+/// As [`history`], for whoever reads it later. None if a message of it has more
+/// than `longest` bytes: such a one is not even fetched.
 pub async fn history_unread(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
     space: &SpaceId,
     branch: &BranchId,
-    after: i64,
-    up_to: i64,
+    (after, up_to): (i64, i64),
+    longest: i64,
 ) -> Result<Option<Vec<Unread>>, StoreError> {
-    let short = history!("CASE WHEN octet_length(parts) <= 8192 THEN parts END");
-    let said = of_history(tx, tenant, space, branch, (after, up_to), short, |r| {
+    let said = of_history(tx, tenant, space, branch, (after, up_to), Some(longest), |r| {
         let Some(parts) = r.opt_text(3)? else { return Ok(None) };
         Ok(Some(Unread { seq: r.int(0)?, speaker: r.text(1)?, entity: r.opt_text(2)?, parts }))
     });
@@ -282,13 +265,25 @@ async fn of_history<T: Send>(
     space: &SpaceId,
     branch: &BranchId,
     (after, up_to): (i64, i64),
-    sql: &'static str,
+    longest: Option<i64>,
     map: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send + Sync,
 ) -> Result<Vec<T>, StoreError> {
-    let mut said = Vec::new();
-    for Stretch { branch, up_to } in branches::chain(tx, tenant, space, branch, up_to).await?.iter().rev() {
-        let stretch =
-            tx.all(sql, args![tenant.as_str(), space.as_str(), branch.as_str(), after, *up_to], &map).await?;
+    let chain = branches::chain(tx, tenant, space, branch, up_to).await?;
+    let (mut said, tenant, space) = (Vec::new(), tenant.as_str(), space.as_str());
+    for Stretch { branch, up_to } in chain.iter().rev() {
+        let branch = branch.as_str();
+        let stretch = match longest {
+            None => {
+                const ALL: &str = "SELECT pos, speaker, entity, parts FROM messages \
+                    WHERE tenant = $1 AND space = $2 AND branch = $3 AND pos > $4 AND pos <= $5 ORDER BY pos";
+                tx.all(ALL, args![tenant, space, branch, after, *up_to], &map).await?
+            }
+            Some(longest) => {
+                const SHORT: &str = "SELECT pos, speaker, entity, CASE WHEN octet_length(parts) <= $1 THEN parts END FROM messages \
+                    WHERE tenant = $2 AND space = $3 AND branch = $4 AND pos > $5 AND pos <= $6 ORDER BY pos";
+                tx.all(SHORT, args![longest, tenant, space, branch, after, *up_to], &map).await?
+            }
+        };
         said.extend(stretch);
     }
     Ok(said)

@@ -170,6 +170,8 @@ impl DoorClient {
         let text = error.causes();
         let fault = match &error {
             EgressError::Refused(_) => Fault::lasting(text),
+            // A server that redirects has not taken the message.
+            EgressError::Astray(why) if matches!(**why, EgressError::Refused(_)) => Fault::lasting(text),
             _ if error.never_sent() => Fault::never_sent(text),
             _ => Fault::passing(text),
         };

@@ -17,18 +17,20 @@ use crate::sse::steps::Verdict;
 const HOLD: Duration = Duration::from_millis(20);
 /// How soon one write follows another. No screen shows words sooner, and each
 /// write costs more than all that was done for the words in it. What begins a
-/// part does not wait: it is the first that its reader sees.
+/// part does not wait, unless its end is there too: it is the first that its
+/// reader sees.
 const PACE: Duration = Duration::from_millis(10);
 
 impl Reader {
     /// A reader that joins in the middle of a step gets what it missed of it.
     pub(super) async fn send_so_far(&mut self, joined: &mut Joined) -> Result<(), End> {
         for so_far in std::mem::take(&mut joined.so_far) {
-            if !self.from_start
-                && !self.steps.knows(&so_far.run)
-                && let Some(step) = self.last_reply(&so_far.run).await?
-            {
-                self.steps.replied(&so_far.run, step);
+            if !self.from_start && !self.steps.knows(&so_far.run) {
+                // What is written does not wait for the database.
+                self.send().await?;
+                if let Some(step) = self.last_reply(&so_far.run).await? {
+                    self.steps.replied(&so_far.run, step);
+                }
             }
             if self.steps.join(&so_far) {
                 if let Some(telling) = &mut self.telling {
@@ -126,7 +128,11 @@ impl Reader {
     /// makes of it, if they come soon: the run goes on.
     pub(super) async fn send_commit(&mut self, events: &[Event]) -> Result<(), End> {
         let goes_on = events.iter().all(|event| matches!(event, Event::ToolReturned(_)));
-        if goes_on { self.hold_until(Instant::now() + PACE).await } else { self.send().await }
+        if goes_on && !self.finished {
+            self.hold_until(Instant::now() + PACE).await
+        } else {
+            self.send().await
+        }
     }
 
     /// Lets what is written wait for more, but not longer than what waits already.
