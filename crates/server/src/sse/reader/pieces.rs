@@ -15,11 +15,11 @@ use crate::sse::steps::Verdict;
 
 /// How long pieces that nobody reads by themselves wait for what follows them.
 const HOLD: Duration = Duration::from_millis(20);
-/// How soon one write follows another. No screen shows words sooner, and each
+/// How soon one write follows another. A screen shows no words sooner, and each
 /// write costs more than all that was done for the words in it. What begins a
 /// part does not wait, unless its end is there too: it is the first that its
 /// reader sees.
-const PACE: Duration = Duration::from_millis(10);
+const PACE: Duration = Duration::from_millis(16);
 
 impl Reader {
     /// A reader that joins in the middle of a step gets what it missed of it.
