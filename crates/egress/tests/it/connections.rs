@@ -1,10 +1,12 @@
 //! What the door says about a connection, and what it leaves behind.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use toolyard_egress::{Answer, Door, EgressError, Letter, Patience, Target, Verb};
 
@@ -66,29 +68,44 @@ async fn a_body_that_is_cut_off_is_broken() {
     assert!(!told.contains("secret"), "{told}");
 }
 
-/// Both requests come over one connection: trailers end an answer like any other.
+/// Trailers end an answer like any other: a later request comes over the same
+/// connection, which goes back a moment after the last byte.
 #[tokio::test]
 async fn trailers_are_passed_over_and_a_connection_is_used_again() {
     let (listener, url) = listen().await;
-    let mut tasks = JoinSet::new();
+    let again = Arc::new(Notify::new());
+    let (mut tasks, told) = (JoinSet::new(), again.clone());
     tasks.spawn(async move {
-        let (mut socket, _) = listener.accept().await.unwrap();
-        for _ in 0..2 {
-            take(&mut socket).await;
-            let answer = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n\
-                          5\r\nhello\r\n0\r\nx-sum: 7\r\n\r\n";
-            socket.write_all(answer.as_bytes()).await.unwrap();
+        let mut lines = JoinSet::new();
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let told = told.clone();
+            lines.spawn(async move {
+                for nth in 1.. {
+                    take(&mut socket).await;
+                    let answer = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n\
+                                  5\r\nhello\r\n0\r\nx-sum: 7\r\n\r\n";
+                    socket.write_all(answer.as_bytes()).await.unwrap();
+                    if nth == 2 {
+                        told.notify_one();
+                    }
+                }
+            });
         }
     });
     let (door, target) = (Door::operator().unwrap(), Target::parse(&url).unwrap());
-    for _ in 0..2 {
-        let mut answer = post(&door, &target).await.unwrap();
-        assert_eq!(answer.body.read_all().await.unwrap(), b"hello");
-        assert_eq!(answer.body.next().await.unwrap(), None);
-        // The connection goes back a moment after the last byte.
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    let asking = async {
+        loop {
+            let mut answer = post(&door, &target).await.unwrap();
+            assert_eq!(answer.body.read_all().await.unwrap(), b"hello");
+            assert_eq!(answer.body.next().await.unwrap(), None);
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = asking => {}
+        () = again.notified() => {}
+        () = tokio::time::sleep(Duration::from_secs(10)) => panic!("no connection was used again"),
     }
-    tasks.join_next().await.unwrap().unwrap();
 }
 
 #[tokio::test]

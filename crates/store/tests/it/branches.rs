@@ -48,6 +48,20 @@ pub(crate) async fn a_branch_has_what_its_parents_have_up_to_the_fork(home: &Hom
     assert_eq!(history(home, &space, &edit, 99).await, [1, 2, 4, 6]);
     assert_eq!(history(home, &space, &second, 99).await, [1, 2, 4, 7]);
     assert_eq!(history(home, &space, &second, 3).await, [1, 2]);
+    // For whoever reads it later: the same, or nothing if a message is too long.
+    for (longest, found) in [(1_000, Some(vec![1, 2, 4, 7])), (3, None)] {
+        let unread = tx!(home, read, [tenant, space, second], |tx| messages::history_unread(
+            tx,
+            &tenant,
+            &space,
+            &second,
+            (0, 99),
+            longest
+        )
+        .await);
+        let read = |all: Vec<messages::Unread>| all.iter().map(|m| m.read().unwrap().seq).collect::<Vec<_>>();
+        assert_eq!(unread.map(read), found, "no message of more than {longest} bytes");
+    }
     let now = tx!(home, read, [tenant, space], |tx| spaces::get(tx, &tenant, &space).await).unwrap();
     assert_eq!(now.branch, second, "the space goes on with its newest branch");
     let all =
