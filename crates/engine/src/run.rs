@@ -162,7 +162,10 @@ impl Run {
     }
     /// The assistant message of the current turn.
     pub fn message(&self) -> MessageId {
-        MessageId::of_turn(&self.id, self.turn())
+        match self.turns.last() {
+            Some(turn) => turn.message.clone(),
+            None => MessageId::of_turn(&self.id, 1),
+        }
     }
     /// The newest step that has a reply.
     pub fn last_step(&self) -> Option<&Arc<Step>> {

@@ -60,6 +60,11 @@ impl Names {
         self.aliases.get(name).map_or(name, String::as_str)
     }
 
+    /// As [`Self::alias`], for a name that is not needed any more.
+    pub(crate) fn told(&self, name: String) -> String {
+        self.aliases.get(&name).cloned().unwrap_or(name)
+    }
+
     /// What the vendor means. A name that it made up stays as it is.
     pub fn given<'n>(&'n self, alias: &'n str) -> &'n str {
         self.given.get(alias).map_or(alias, String::as_str)

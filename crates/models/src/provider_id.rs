@@ -1,5 +1,7 @@
 //! The names that others give to vendors, in ours.
 
+use std::borrow::Cow;
+
 /// Short names for vendors that others call differently.
 const SAME: [(&str, &str); 8] = [
     ("google", "gemini"),
@@ -15,11 +17,11 @@ const SAME: [(&str, &str); 8] = [
 /// The vendor behind a provider's id: `openai.responses` is `openai`,
 /// `google.generative-ai` is `gemini`. An id that nobody knows is its own
 /// name, without what follows the first dot.
-pub fn normalise(id: &str) -> String {
-    let id = id.trim().to_ascii_lowercase();
-    let vendor = id.split('.').next().unwrap_or_default();
-    match SAME.iter().find(|(theirs, _)| *theirs == vendor) {
-        Some((_, ours)) => (*ours).to_owned(),
-        None => vendor.to_owned(),
+pub fn normalise(id: &str) -> Cow<'_, str> {
+    let vendor = id.trim().split('.').next().unwrap_or_default();
+    match SAME.iter().find(|(theirs, _)| theirs.eq_ignore_ascii_case(vendor)) {
+        Some((_, ours)) => Cow::Borrowed(ours),
+        None if vendor.bytes().any(|b| b.is_ascii_uppercase()) => Cow::Owned(vendor.to_ascii_lowercase()),
+        None => Cow::Borrowed(vendor),
     }
 }

@@ -137,7 +137,7 @@ impl Providers {
     /// call it.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         let exact = self.by_name.get(name).or_else(|| self.by_wire.get(name));
-        exact.or_else(|| self.by_name.get(&normalise(name))).cloned().ok_or_else(|| {
+        exact.or_else(|| self.by_name.get(&*normalise(name))).cloned().ok_or_else(|| {
             ModelError::UnknownProvider {
                 name: name.chars().take(64).collect(),
                 known: self.by_name.keys().cloned().collect(),
@@ -162,7 +162,7 @@ impl Providers {
     fn skills_of(&self, name: &str) -> Option<&Skills> {
         let plain = name.split('.').next().unwrap_or(name);
         let own = self.skills.get(name).or_else(|| self.skills.get(plain));
-        own.or_else(|| self.skills.get(&normalise(name)))
+        own.or_else(|| self.skills.get(&*normalise(name)))
     }
 
     /// The provider whose pictures are meant when nobody names one: a vendor

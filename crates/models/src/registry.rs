@@ -171,6 +171,11 @@ impl<'a> Wanted<'a> {
     }
 }
 
+/// `provider/model`.
+fn parted(name: &str) -> Option<(&str, &str)> {
+    name.split_once('/').filter(|(provider, model)| !provider.is_empty() && !model.is_empty())
+}
+
 /// A registry that cannot work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadRegistry {
@@ -234,6 +239,19 @@ impl Registry {
         Ok(std::iter::once(first).chain(others).collect())
     }
 
+    /// The provider of the first choice and its name there, if it is configured.
+    pub fn first<'a>(&'a self, wanted: &Wanted<'a>) -> Option<(&'a str, &'a str)> {
+        let named = |record: &'a Arc<ModelRecord>| (record.provider.as_str(), record.model.as_str());
+        let (provider, model) = match (wanted.provider, self.records.get(wanted.name)) {
+            (None, Some(record)) => named(record),
+            (provider, _) => {
+                let (provider, name) = provider.map(|p| (p, wanted.name)).or_else(|| parted(wanted.name))?;
+                self.record(provider, name).map_or((provider, name), named)
+            }
+        };
+        self.provider(provider, wanted.api).is_ok().then_some((provider, model))
+    }
+
     fn find(&self, wanted: &Wanted<'_>) -> Result<Candidate, ModelError> {
         let record = match wanted.provider {
             Some(provider) => self.described(provider, wanted.name),
@@ -247,29 +265,32 @@ impl Registry {
         if let Some(record) = self.records.get(name) {
             return Ok(record.clone());
         }
-        match name.split_once('/') {
-            Some((provider, model)) if !provider.is_empty() && !model.is_empty() => {
-                Ok(self.described(provider, model))
-            }
-            _ => Err(ModelError::NoSuchModel {
+        match parted(name) {
+            Some((provider, model)) => Ok(self.described(provider, model)),
+            None => Err(ModelError::NoSuchModel {
                 name: name.chars().take(64).collect(),
                 known: self.records.keys().cloned().collect(),
             }),
         }
     }
 
+    fn described(&self, provider: &str, name: &str) -> Arc<ModelRecord> {
+        let known = self.record(provider, name).cloned();
+        known.unwrap_or_else(|| Arc::new(ModelRecord::bare(provider, name)))
+    }
+
     /// What is known of a provider's model; `name` may be an id of ours. Two
     /// descriptions of one model: neither counts, unless its id is named.
-    fn described(&self, provider: &str, name: &str) -> Arc<ModelRecord> {
+    fn record(&self, provider: &str, name: &str) -> Option<&Arc<ModelRecord>> {
         let vendor = normalise(provider);
         let here = |record: &&Arc<ModelRecord>| record.provider == provider || record.provider == vendor;
         if let Some(record) = self.records.get(name).filter(here) {
-            return record.clone();
+            return Some(record);
         }
         let mut same = self.records.values().filter(here).filter(|record| record.model == name);
         match (same.next(), same.next()) {
-            (Some(only), None) => only.clone(),
-            _ => Arc::new(ModelRecord::bare(provider, name)),
+            (Some(only), None) => Some(only),
+            _ => None,
         }
     }
 

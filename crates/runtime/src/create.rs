@@ -12,9 +12,9 @@ use toolyard_protocol::{
     AgentName, ApiError, EntityId, ErrorCode, Guarded, Principal, RunId, TenantId, TraceParent,
 };
 use toolyard_store::entities::{self, EntityKind};
-use toolyard_store::log::{self, Positions};
+use toolyard_store::log;
 use toolyard_store::runs::{self, NewRun};
-use toolyard_store::spaces::{self, Space};
+use toolyard_store::spaces::{self, Positions, Space};
 use toolyard_store::{Commit, StoreError, Tx, agents, failpoint};
 
 use crate::agents::{Found, LoadedAgent, LoadedTools};

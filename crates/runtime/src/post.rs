@@ -13,10 +13,9 @@ use toolyard_protocol::principal::Actor;
 use toolyard_protocol::run::{MessagePolicy, RunStatus};
 use toolyard_protocol::wait::WaitKind;
 use toolyard_protocol::{AgentName, ApiError, EntityId, ErrorCode, MessageId, Principal};
-use toolyard_store::log::Positions;
 use toolyard_store::messages::{self, NewMessage};
 use toolyard_store::runs::{self, RunRow};
-use toolyard_store::spaces::{self, Space};
+use toolyard_store::spaces::{self, Positions, Space};
 use toolyard_store::{Tx, failpoint, waits};
 
 use crate::agents::{LoadedAgent, LoadedTools};
@@ -93,8 +92,8 @@ impl Runtime {
         // One run is the rule: it begins right behind the message.
         let alone = matches!(listeners.as_slice(), [Listener { ear: Ear::New(..), .. }]);
         let count = if alone { desk.first_events() } else { 0 };
-        let message = messages::insert_before(tx, tenant, &space.id, new, count).await?;
-        let positions = alone.then_some(Positions { first: message.seq + 1, count });
+        let (message, behind) = messages::insert_before(tx, tenant, &space.id, new, count).await?;
+        let positions = alone.then_some(behind);
         let mut reached = Vec::with_capacity(listeners.len());
         for listener in listeners {
             let here = (&space, picks.as_ref(), positions);

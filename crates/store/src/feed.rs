@@ -14,10 +14,10 @@ mod link;
 mod redis;
 mod words;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 use tokio::sync::{broadcast, watch};
 use toolyard_protocol::delta::Delta;
 use toolyard_protocol::{RunId, SpaceId, TenantId};

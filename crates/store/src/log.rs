@@ -13,8 +13,9 @@ use toolyard_protocol::{ErrorCode, RunId, SpaceId, TenantId, Timestamp};
 
 use crate::error::StoreError;
 use crate::runs::{self, After, NewRun, Owner, RunRow};
+use crate::spaces::{self, Positions};
 use crate::tx::{CallNews, Commit, Touched, Tx, args};
-use crate::{spaces, waits};
+use crate::waits;
 
 mod rows;
 pub use rows::{SpaceEvent, event, read, read_space, result};
@@ -167,13 +168,6 @@ pub struct FactAppended {
     pub assigned: Option<i64>,
 }
 
-/// Positions of a space that a transaction has taken: the first, and how many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Positions {
-    pub first: i64,
-    pub count: usize,
-}
-
 /// Inserts a run with its first events. With an owner it runs at once, else it
 /// is queued; see [`runs::insert`]. The events go to the positions that were taken
 /// for them, if there are as many.
@@ -279,16 +273,19 @@ pub(crate) async fn write_events(
     }
     let wanted = events.len() + speaks;
     debug_assert!(place.taken.is_none_or(|taken| taken.count == wanted), "positions were taken for others");
-    let first_pos = match (place.heard_in(), place.taken.filter(|taken| taken.count == wanted)) {
-        (Some(_), Some(taken)) => Some(taken.first),
+    let taken = match (place.heard_in(), place.taken.filter(|taken| taken.count == wanted)) {
+        (Some(_), Some(taken)) => Some(taken),
         (Some(space), None) => Some(spaces::take_positions(tx, place.tenant, space, wanted).await?),
         (None, _) => None,
     };
+    let (number, first_pos) = (taken.map(|taken| taken.space), taken.map(|taken| taken.first));
     let count = i64::try_from(events.len()).unwrap_or(0);
     for (last, body) in rows::packed(after, events) {
+        // The events lie behind each other in both orders.
+        let pos = first_pos.map(|first| first + last - after - 1);
         tx.exec(
-            "INSERT INTO events (tenant, run, seq, at, body) VALUES ($1, $2, $3, $4, $5)",
-            args![place.tenant.as_str(), place.run.as_str(), last, now, &body],
+            "INSERT INTO events (tenant, run, seq, at, body, space, pos) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            args![place.tenant.as_str(), place.run.as_str(), last, now, &body, number, pos],
         )
         .await?;
     }
@@ -296,23 +293,6 @@ pub(crate) async fn write_events(
         Event::ModelReplied(reply) => Some(reply.step),
         _ => None,
     });
-    if let (Some(space), Some(first)) = (place.heard_in(), first_pos)
-        && count > 0
-    {
-        // The events lie behind each other in both orders.
-        tx.exec(
-            "INSERT INTO space_log (tenant, space, last_pos, run, last_seq, events) VALUES ($1, $2, $3, $4, $5, $6)",
-            args![
-                place.tenant.as_str(),
-                space.as_str(),
-                first + count - 1,
-                place.run.as_str(),
-                after + count,
-                count
-            ],
-        )
-        .await?;
-    }
     tx.touched.push(Touched {
         tenant: place.tenant.clone(),
         run: Some(place.run.clone()),

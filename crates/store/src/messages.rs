@@ -6,7 +6,7 @@ use toolyard_protocol::{BranchId, EntityId, MessageId, RunId, SpaceId, TenantId}
 
 use crate::branches::{self, Stretch};
 use crate::error::StoreError;
-use crate::spaces;
+use crate::spaces::{self, Positions};
 use crate::tx::{CallNews, Row, Touched, Tx, args};
 
 /// A message before it has a place.
@@ -54,20 +54,21 @@ pub async fn insert(
     space: &SpaceId,
     message: NewMessage,
 ) -> Result<Message, StoreError> {
-    insert_before(tx, tenant, space, message, 0).await
+    insert_before(tx, tenant, space, message, 0).await.map(|(message, _)| message)
 }
 
 /// As [`insert`], and takes as many places behind it, for what the same
-/// transaction is about to write there.
+/// transaction is about to write there: these are answered too.
 pub async fn insert_before(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
     space: &SpaceId,
     message: NewMessage,
     behind: usize,
-) -> Result<Message, StoreError> {
+) -> Result<(Message, Positions), StoreError> {
     let now = tx.now().await?;
-    let pos = spaces::take_positions(tx, tenant, space, 1 + behind).await?;
+    let taken = spaces::take_positions(tx, tenant, space, 1 + behind).await?;
+    let pos = taken.first;
     write(tx, tenant, space, pos, &message).await?;
     tx.touched.push(Touched {
         tenant: tenant.clone(),
@@ -79,7 +80,7 @@ pub async fn insert_before(
         calls: CallNews::default(),
         commit: None,
     });
-    Ok(Message {
+    let message = Message {
         id: message.id,
         space: space.clone(),
         seq: pos,
@@ -91,7 +92,8 @@ pub async fn insert_before(
         show_reasoning: message.show_reasoning,
         metadata: message.metadata,
         created_at: now,
-    })
+    };
+    Ok((message, taken.behind()))
 }
 
 /// The message of a run's turn as it grows, with new parts at its old place.

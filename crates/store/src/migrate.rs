@@ -25,6 +25,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0017_removals.sql"),
     include_str!("migrations/0018_rows.sql"),
     include_str!("migrations/0019_more_rows.sql"),
+    include_str!("migrations/0020_one_log.sql"),
 ];
 
 /// The schema version of this release.

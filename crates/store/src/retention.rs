@@ -126,7 +126,7 @@ async fn leave(tx: &mut Tx<'_>, row: &RunRow) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Takes a run's events out of its space's log; its words stay without it.
+/// Tells the readers of a run's space that it is gone; its words stay without it.
 async fn leave_space(tx: &mut Tx<'_>, root: &RunRow, space: &SpaceId) -> Result<(), StoreError> {
     let (t, s, id) = (root.tenant.as_str(), space.as_str(), root.id.as_str());
     // All of it lies behind what it read first.
@@ -137,17 +137,12 @@ async fn leave_space(tx: &mut Tx<'_>, root: &RunRow, space: &SpaceId) -> Result<
     };
     let last = tx
         .one(
-            "SELECT last_pos FROM space_log WHERE tenant = $1 AND space = $2 AND last_pos > $3 AND run = $4 AND last_seq = $5 ORDER BY last_pos LIMIT 1",
-            args![t, s, from, id, root.last_seq],
-            |r| r.int(0),
+            "SELECT pos FROM events WHERE tenant = $1 AND run = $2 ORDER BY seq DESC LIMIT 1",
+            args![t, id],
+            |r| r.opt_int(0),
         )
         .await?;
-    let Some(last) = last else { return Ok(()) };
-    tx.exec(
-        "DELETE FROM space_log WHERE tenant = $1 AND space = $2 AND last_pos > $3 AND last_pos <= $4 AND run = $5",
-        args![t, s, from, last, id],
-    )
-    .await?;
+    let Some(last) = last.flatten() else { return Ok(()) };
     // The words of its last append lie right behind the events, one message per turn at most.
     tx.exec(
         "UPDATE messages SET run = NULL WHERE tenant = $1 AND space = $2 AND pos > $3 AND pos <= $4 AND run = $5",

@@ -321,20 +321,14 @@ pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<b
 
 async fn delete_one(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<bool, StoreError> {
     let (t, id) = (tenant.as_str(), run.as_str());
-    tx.exec("DELETE FROM events WHERE tenant = $1 AND run = $2", args![t, id]).await?;
     // Its readers have missed something from here on.
     tx.exec(
-        "UPDATE spaces SET gone_to = l.pos FROM (SELECT space, max(last_pos) AS pos FROM space_log WHERE tenant = $1 AND run = $2 \
-         AND space = (SELECT space FROM runs WHERE tenant = $1 AND id = $2) GROUP BY space) AS l \
-         WHERE spaces.tenant = $1 AND spaces.id = l.space AND spaces.gone_to < l.pos",
+        "UPDATE spaces SET gone_to = l.pos FROM (SELECT max(pos) AS pos FROM events WHERE tenant = $1 AND run = $2) AS l \
+         WHERE spaces.tenant = $1 AND spaces.id = (SELECT space FROM runs WHERE tenant = $1 AND id = $2) AND spaces.gone_to < l.pos",
         args![t, id],
     )
     .await?;
-    tx.exec(
-        "DELETE FROM space_log WHERE tenant = $1 AND run = $2 AND space = (SELECT space FROM runs WHERE tenant = $1 AND id = $2)",
-        args![t, id],
-    )
-    .await?;
+    tx.exec("DELETE FROM events WHERE tenant = $1 AND run = $2", args![t, id]).await?;
     tx.exec("DELETE FROM waits WHERE tenant = $1 AND run = $2", args![t, id]).await?;
     tx.exec("DELETE FROM messages WHERE tenant = $1 AND run = $2", args![t, id]).await?;
     crate::push_configs::delete_all(tx, tenant, run).await?;

@@ -146,39 +146,56 @@ pub async fn of_member(
     .await
 }
 
-/// Takes the next `count` positions of a space and answers the first. The row
-/// stays locked to the commit, so positions are dense and in commit order.
+/// Positions of a space that a transaction has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Positions {
+    /// The space's number, by which the log knows it.
+    pub space: i64,
+    pub first: i64,
+    pub count: usize,
+}
+
+impl Positions {
+    /// All but the first.
+    pub(crate) fn behind(self) -> Self {
+        Self { first: self.first + 1, count: self.count.saturating_sub(1), ..self }
+    }
+}
+
+/// Takes the next `count` positions of a space. The row stays locked to the
+/// commit, so positions are dense and in commit order.
 pub async fn take_positions(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
     space: &SpaceId,
     count: usize,
-) -> Result<i64, StoreError> {
+) -> Result<Positions, StoreError> {
     const GONE: StoreError = StoreError::Gone("SmartSpace");
-    let count = i64::try_from(count).unwrap_or(0);
+    let more = i64::try_from(count).unwrap_or(0);
     if tx.is_postgres() {
-        let last = tx
+        let taken = tx
             .one(
-                "UPDATE spaces SET last_pos = last_pos + $1 WHERE tenant = $2 AND id = $3 RETURNING last_pos",
-                args![count, tenant.as_str(), space.as_str()],
-                |r| r.int(0),
+                "UPDATE spaces SET last_pos = last_pos + $1 WHERE tenant = $2 AND id = $3 RETURNING nr, last_pos",
+                args![more, tenant.as_str(), space.as_str()],
+                |r| Ok(Positions { space: r.int(0)?, first: r.int(1)? - more + 1, count }),
             )
             .await?;
-        return last.map(|last| last - count + 1).ok_or(GONE);
+        return taken.ok_or(GONE);
     }
     // SQLite's writer holds everything, and RETURNING makes a table there for its one row.
     let found = tx
         .one(
-            "SELECT last_pos, rowid FROM spaces WHERE tenant = $1 AND id = $2",
+            "SELECT nr, last_pos FROM spaces WHERE tenant = $1 AND id = $2",
             args![tenant.as_str(), space.as_str()],
-            |r| Ok((r.int(0)?, r.int(1)?)),
+            |r| Ok(Positions { space: r.int(0)?, first: r.int(1)? + 1, count }),
         )
         .await?;
-    let (last, row) = found.ok_or(GONE)?;
+    let taken = found.ok_or(GONE)?;
     if count > 0 {
-        tx.exec("UPDATE spaces SET last_pos = $1 WHERE rowid = $2", args![last + count, row]).await?;
+        let last = taken.first + more - 1;
+        tx.exec("UPDATE spaces SET last_pos = $1 WHERE nr = $2", args![last, taken.space]).await?;
     }
-    Ok(last + 1)
+    Ok(taken)
 }
 
 /// Holds a space until the transaction ends. False if there is none.
@@ -361,7 +378,6 @@ pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, space: &SpaceId) -> Resu
         crate::blobs::forget_run(tx, tenant, &run).await?;
     }
     tx.exec("DELETE FROM runs WHERE tenant = $1 AND space = $2", named).await?;
-    tx.exec("DELETE FROM space_log WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM messages WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM message_names WHERE tenant = $1 AND space = $2", named).await?;
     tx.exec("DELETE FROM branches WHERE tenant = $1 AND space = $2", named).await?;

@@ -28,17 +28,9 @@ impl fmt::Display for PartId<'_> {
     }
 }
 
-impl PartId<'_> {
-    /// As it is displayed. Every piece of text has one, and a formatter takes longer.
-    pub(super) fn written(&self) -> String {
-        let (step, part) = (self.step.to_string(), self.part.to_string());
-        ["part_", self.run.bare(), "_", &step, "_", &part].concat()
-    }
-}
-
 impl Serialize for PartId<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(&self.written())
+        s.collect_str(self)
     }
 }
 
@@ -69,8 +61,8 @@ fn render(space: Option<&SpaceId>, delta: &Delta, viewer: &Viewer, written: Opti
     let step = *step;
     let head = Head { run: Some(run), space, ..Head::default() };
     let id = |part: &u32| PartId { run, step, part: *part };
-    let edge = |name, part| Frame::piece(name, head, step, &id(part).written(), None);
-    let grown = |name, part, text: &str| Frame::piece(name, head, step, &id(part).written(), Some(text));
+    let edge = |name, part| Frame::piece(name, space, id(part), None);
+    let grown = |name, part, text: &str| Frame::piece(name, space, id(part), Some(text));
     Some(match piece {
         Piece::TextStart { part } => edge("text-start", part),
         Piece::TextDelta { part, text } => grown("text-delta", part, text),
@@ -109,17 +101,16 @@ mod tests {
         for space in [None, Some(&space)] {
             let head = Head { run: Some(&run), space, ..Head::default() };
             let (step, id) = (12, PartId { run: &run, step: 12, part: 3 });
-            assert_eq!(id.written(), id.to_string());
             for text in ["", "plain", "a \"b\" \\ \n\r\t \u{1} \u{7f} ä 🦀 \u{2028} </script>"] {
                 let by_type = Frame::write(None, "text-delta", head, &PartDelta { step, id, delta: text }, 0);
-                assert_eq!(Frame::piece("text-delta", head, step, &id.written(), Some(text)), by_type);
+                assert_eq!(Frame::piece("text-delta", space, id, Some(text)), by_type);
             }
             let empty = Frame::write(None, "x", head, &super::super::wire::RunStarted {}, 0);
             let fields: serde_json::Value = serde_json::from_str(empty.data()).unwrap_or_default();
             assert_eq!(fields["runId"], run.as_str(), "a body without fields: {}", empty.data());
             assert_eq!(Frame::write(None, "x", head, &[1], 0).data(), "{}", "a body that is no object");
             let by_type = Frame::write(None, "text-end", head, &PartEdge { step, id }, 0);
-            assert_eq!(Frame::piece("text-end", head, step, &id.written(), None), by_type);
+            assert_eq!(Frame::piece("text-end", space, id, None), by_type);
         }
     }
 }

@@ -6,6 +6,8 @@ use std::ops::Range;
 use serde::Serialize;
 use toolyard_protocol::{RunId, SpaceId, Timestamp};
 
+use super::delta::PartId;
+
 /// A frame as it goes over the wire. The text is already encoded: a frame of
 /// the hot path costs one allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,31 +103,28 @@ impl Frame {
     /// Ids and names need no escaping, so only the text is looked at.
     pub(super) fn piece(
         name: &'static str,
-        head: Head<'_>,
-        step: u32,
-        id: &str,
+        space: Option<&SpaceId>,
+        id: PartId<'_>,
         delta: Option<&str>,
     ) -> Self {
-        let mut text =
-            String::with_capacity(OVERHEAD + delta.map_or(0, |delta| delta.len() + delta.len() / 8));
-        let mut add = |words: &[&str]| words.iter().for_each(|word| text.push_str(word));
-        add(&["event: ", name, "\ndata: "]);
-        let start = "event: \ndata: ".len() + name.len();
-        add(&["{\"type\":\"", name, "\""]);
-        if let Some(run) = head.run {
-            add(&[",\"runId\":\"", run.as_str(), "\""]);
+        let mut text = Vec::with_capacity(OVERHEAD + delta.map_or(0, |delta| delta.len() + delta.len() / 8));
+        let mut add = |words: &[&str]| words.iter().for_each(|word| text.extend_from_slice(word.as_bytes()));
+        add(&["event: ", name, "\ndata: {\"type\":\"", name, "\",\"runId\":\"", id.run.as_str()]);
+        if let Some(space) = space {
+            add(&["\",\"smartSpaceId\":\"", space.as_str()]);
         }
-        if let Some(space) = head.space {
-            add(&[",\"smartSpaceId\":\"", space.as_str(), "\""]);
-        }
-        add(&[",\"step\":", &step.to_string(), ",\"id\":\"", id, "\""]);
+        let (mut step, mut part) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let (step, part) = (step.format(id.step), part.format(id.part));
+        add(&["\",\"step\":", step, ",\"id\":\"part_", id.run.bare(), "_", step, "_", part, "\""]);
         if let Some(delta) = delta {
-            // A text cannot fail.
-            add(&[",\"delta\":", &serde_json::to_string(delta).unwrap_or_default()]);
+            add(&[",\"delta\":"]);
+            // A text cannot fail, and neither can memory.
+            let _ = serde_json::to_writer(&mut text, delta);
         }
-        add(&["}"]);
-        let data = start..text.len();
-        text.push_str("\n\n");
+        text.push(b'}');
+        let data = "event: \ndata: ".len() + name.len()..text.len();
+        text.extend_from_slice(b"\n\n");
+        let text = String::from_utf8(text).unwrap_or_default();
         Self { id: None, name, text, data }
     }
 

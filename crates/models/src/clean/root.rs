@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 use super::BadSchema;
 use super::merge::{both, either};
 
+/// How a schema says that it is one of several, or all of them.
+const CHOICES: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+
 pub(super) fn as_object(schema: Value) -> Result<Value, BadSchema> {
     let mut root = match flat(schema, 0) {
         Value::Object(map) => map,
@@ -25,8 +28,13 @@ pub(super) fn as_object(schema: Value) -> Result<Value, BadSchema> {
     for key in ["enum", "const", "not", "if", "then", "else"] {
         root.remove(key);
     }
-    root.insert("type".to_owned(), json!("object"));
-    root.entry("properties").or_insert_with(|| json!({}));
+    match root.get("type") {
+        Some(Value::String(_)) => {}
+        _ => drop(root.insert("type".to_owned(), Value::from("object"))),
+    }
+    if !root.contains_key("properties") {
+        root.insert("properties".to_owned(), Value::Object(Map::new()));
+    }
     if root.get("required").is_some_and(|names| names.as_array().is_none_or(Vec::is_empty)) {
         root.remove("required");
     }
@@ -36,7 +44,7 @@ pub(super) fn as_object(schema: Value) -> Result<Value, BadSchema> {
 /// Choices at the root become one object that allows each of them.
 fn flat(schema: Value, depth: usize) -> Value {
     let Value::Object(mut map) = schema else { return schema };
-    if depth > 8 {
+    if depth > 8 || !CHOICES.iter().any(|key| map.contains_key(*key)) {
         return Value::Object(map);
     }
     let mut parts = Vec::new();
@@ -57,9 +65,7 @@ fn flat(schema: Value, depth: usize) -> Value {
     let merged = parts.into_iter().reduce(both).unwrap_or(Value::Bool(true));
     // A part may bring choices of its own.
     match merged {
-        Value::Object(ref map) if ["allOf", "anyOf", "oneOf"].iter().any(|key| map.contains_key(*key)) => {
-            flat(merged, depth + 1)
-        }
+        Value::Object(_) => flat(merged, depth + 1),
         other => other,
     }
 }

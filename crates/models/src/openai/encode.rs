@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use toolyard_protocol::agent::{Reasoning, ReasoningEffort, ToolChoice};
 
+use super::body::{Body, Content, Field, Function, Message, Tool};
 use super::messages::push_turns;
 use crate::clean::{BadSchema, Rules, clean, take_tools};
 use crate::names::Names;
@@ -12,68 +13,69 @@ use crate::wire::{Encoded, LeftOut};
 /// Whose options and tools these are.
 pub(crate) const VENDOR: &str = "openai";
 
-/// The body of a streamed chat completion. `provider_options.openai` is merged
-/// last: its fields replace ours, and a `null` removes one.
-pub fn encode(mut request: Request) -> Encoded {
+/// The body of a streamed chat completion, to look at.
+pub fn encode(request: Request) -> Encoded {
+    let Encoded { body, names, left_out } = write(request);
+    // Texts as keys: it cannot fail.
+    Encoded { body: serde_json::to_value(body).unwrap_or_default(), names, left_out }
+}
+
+/// As [`encode`], to be sent. `provider_options.openai` is merged last: its
+/// fields replace ours, and a `null` removes one.
+pub(super) fn write(mut request: Request) -> Encoded<Body> {
     let names = Names::of(&request);
     let (tools, mut left_out) = take_tools(&mut request, Rules::Object);
     let hosted = request.take_hosted(VENDOR);
     let mut options = request.take_options(VENDOR);
     let form = form(&mut request, &mut left_out);
-    let mut body = Map::new();
+    let mut body = Body::default();
     let role = system_role(request.reasoning.as_ref());
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
     if let (Some(text), Some(role)) = (request.system, role) {
-        messages.push(object([("role", role.into()), ("content", text.into())]));
+        messages.push(Message::new(role, Content::Text(text)));
     }
     push_turns(request.turns, &names, &mut messages);
     // The vendor's newer models want another word for the same limit; most
     // other servers know only the old one.
     let limit = if thinks(&request.model) { "max_completion_tokens" } else { "max_tokens" };
     let tempered = takes_temperature(&request.model, request.reasoning.as_ref());
-    body.insert("model".to_owned(), Value::from(request.model));
-    body.insert("messages".to_owned(), Value::from(messages));
-    body.insert("stream".to_owned(), Value::from(true));
-    body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
+    body.set("model", request.model);
+    body.set("messages", Field::Messages(messages));
+    body.set("stream", true);
+    body.set("stream_options", json!({ "include_usage": true }));
     if !tools.is_empty() || !hosted.is_empty() {
         let choice = match request.tool_choice {
             ToolChoice::Auto => "auto",
             ToolChoice::Required => "required",
             ToolChoice::None => "none",
         };
-        let tools: Vec<Value> =
-            tools.into_iter().map(|offered| tool(offered, &names)).chain(hosted).collect();
-        body.insert("tools".to_owned(), Value::from(tools));
+        let hosted = hosted.into_iter().map(Tool::Hosted);
+        let tools = tools.into_iter().map(|offered| tool(offered, &names)).chain(hosted).collect();
+        body.set("tools", Field::Tools(tools));
         if choice != "auto" {
-            body.insert("tool_choice".to_owned(), Value::from(choice));
+            body.set("tool_choice", choice);
         }
     }
     if let Some(temperature) = request.temperature.filter(|_| tempered) {
-        body.insert("temperature".to_owned(), Value::from(temperature));
+        body.set("temperature", temperature);
     }
     if let Some(tokens) = request.max_output_tokens {
-        body.insert(limit.to_owned(), Value::from(tokens));
+        body.set(limit, tokens);
     }
     if let Some(effort) = request.reasoning.filter(|r| r.enabled).and_then(|r| r.effort) {
-        body.insert("reasoning_effort".to_owned(), Value::from(effort_word(effort)));
+        body.set("reasoning_effort", effort_word(effort));
     }
     if let Some(form) = form {
-        let form = json!({ "type": "json_schema", "json_schema": form });
-        body.insert("response_format".to_owned(), form);
+        body.set("response_format", json!({ "type": "json_schema", "json_schema": form }));
     }
     // The same switch as on the vendor's newer wire.
     match options.remove("web_search") {
-        Some(Value::Bool(true)) => drop(body.insert("web_search_options".to_owned(), json!({}))),
-        Some(settings @ Value::Object(_)) => drop(body.insert("web_search_options".to_owned(), settings)),
+        Some(Value::Bool(true)) => body.set("web_search_options", json!({})),
+        Some(settings @ Value::Object(_)) => body.set("web_search_options", settings),
         Some(_) | None => {}
     }
-    for (name, value) in options {
-        match value {
-            Value::Null => body.remove(&name),
-            value => body.insert(name, value),
-        };
-    }
-    Encoded { body: Value::Object(body), names, left_out }
+    body.replace(options);
+    Encoded { body, names, left_out }
 }
 
 /// Reasoning models of some vendors want another role for the system text, or
@@ -148,14 +150,7 @@ fn json_schema(output: &OutputSchema) -> Result<Map<String, Value>, BadSchema> {
     ]))
 }
 
-fn tool(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Value {
-    let name = names.alias(&name).into();
-    let function = object([("name", name), ("description", description.into()), ("parameters", schema)]);
-    object([("type", "function".into()), ("function", function)])
-}
-
-/// An object of what is moved into it. `json!` copies each value, and this is
-/// the whole conversation, at every step.
-pub(super) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+fn tool(OfferedTool { name, description, schema }: OfferedTool, names: &Names) -> Tool {
+    let function = Function { name: names.told(name), description, parameters: schema };
+    Tool::Offered { kind: "function", function }
 }

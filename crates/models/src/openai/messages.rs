@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use toolyard_protocol::message::{Part, text_of};
 
-use super::encode::object;
+use super::body::{Call, Called, Content, Message};
 use crate::files::{FileBody, body_of, in_words};
 use crate::names::Names;
 use crate::pairs::paired;
@@ -12,7 +12,7 @@ use crate::request::{ChatTurn, PastCall, PastResult};
 /// Characters of a speaker's name.
 const SPEAKER_CHARS: usize = 64;
 
-pub(super) fn push_turns(turns: Vec<ChatTurn>, names: &Names, messages: &mut Vec<Value>) {
+pub(super) fn push_turns(turns: Vec<ChatTurn>, names: &Names, messages: &mut Vec<Message>) {
     let turns = paired(turns);
     // Thoughts go back only within the turn that the model still works on:
     // later nobody needs them, and other servers refuse fields they do not know.
@@ -22,14 +22,11 @@ pub(super) fn push_turns(turns: Vec<ChatTurn>, names: &Names, messages: &mut Vec
     }
 }
 
-fn push_turn(turn: ChatTurn, names: &Names, working: bool, messages: &mut Vec<Value>) {
+fn push_turn(turn: ChatTurn, names: &Names, working: bool, messages: &mut Vec<Message>) {
     match turn {
         ChatTurn::User { parts, name } => {
-            let mut message = object([("role", "user".into()), ("content", user_content(parts))]);
-            if let Some(name) = name.as_deref().and_then(speaker) {
-                message["name"] = Value::from(name);
-            }
-            messages.push(message);
+            let name = name.as_deref().and_then(speaker);
+            messages.push(Message { name, ..Message::new("user", user_content(parts)) });
         }
         ChatTurn::Assistant { parts, calls } => {
             let text = text_of(&parts);
@@ -37,22 +34,17 @@ fn push_turn(turn: ChatTurn, names: &Names, working: bool, messages: &mut Vec<Va
                 return;
             }
             // The vendor wants `null` beside calls, and text without them.
-            let content = if text.is_empty() { Value::Null } else { Value::from(text) };
-            let mut message = Map::new();
-            message.insert("role".to_owned(), Value::from("assistant"));
-            message.insert("content".to_owned(), content);
+            let content = if text.is_empty() { Content::None } else { Content::Text(text) };
+            let mut message = Message::new("assistant", content);
             if working && !calls.is_empty() {
-                message.extend(thoughts(&parts));
+                message.thoughts = thoughts(&parts);
             }
-            if !calls.is_empty() {
-                let calls = calls.into_iter().map(|call| past_call(call, names)).collect();
-                message.insert("tool_calls".to_owned(), calls);
-            }
-            messages.push(Value::Object(message));
+            message.calls = calls.into_iter().map(|call| past_call(call, names)).collect();
+            messages.push(message);
         }
         ChatTurn::ToolResults(results) => messages.extend(results.into_iter().map(past_result)),
         ChatTurn::System(text) => {
-            messages.push(object([("role", "system".into()), ("content", text.into())]));
+            messages.push(Message::new("system", Content::Text(text)));
         }
     }
 }
@@ -77,27 +69,24 @@ fn thoughts(parts: &[Part]) -> Map<String, Value> {
     fields
 }
 
-fn past_call(PastCall { id, name, args, mut metadata }: PastCall, names: &Names) -> Value {
+fn past_call(PastCall { id, name, args, mut metadata }: PastCall, names: &Names) -> Call {
     let arguments = serde_json::to_string(&args).unwrap_or_default();
-    let function = object([("name", names.alias(&name).into()), ("arguments", arguments.into())]);
-    let mut call = object([("id", id.as_str().into()), ("type", "function".into()), ("function", function)]);
-    if let Some(extra) = metadata.pointer_mut("/openai/extra_content") {
-        call["extra_content"] = extra.take();
-    }
-    call
+    let function = Called { name: names.told(name), arguments };
+    let extra_content = metadata.pointer_mut("/openai/extra_content").map(Value::take);
+    Call { id, kind: "function", function, extra_content }
 }
 
-fn past_result(PastResult { call, name: _, content, is_error }: PastResult) -> Value {
+fn past_result(PastResult { call, name: _, content, is_error }: PastResult) -> Message {
     // The wire has no field for failure.
     let content = if is_error { format!("Error: {content}") } else { content };
-    object([("role", "tool".into()), ("tool_call_id", call.as_str().into()), ("content", content.into())])
+    Message { call: Some(call), ..Message::new("tool", Content::Text(content)) }
 }
 
-fn user_content(parts: Vec<Part>) -> Value {
+fn user_content(parts: Vec<Part>) -> Content {
     if !parts.iter().any(|part| matches!(part, Part::File { .. })) {
-        return Value::from(text_of(&parts));
+        return Content::Text(text_of(&parts));
     }
-    parts.into_iter().filter_map(user_part).collect()
+    Content::Parts(parts.into_iter().filter_map(user_part).collect())
 }
 
 fn user_part(part: Part) -> Option<Value> {

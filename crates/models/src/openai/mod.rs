@@ -3,6 +3,7 @@
 //! [`encode`] writes the request, [`Decoder`] reads the reply without any IO.
 //! Nothing here knows agents, runs or call ids.
 
+mod body;
 mod calls;
 mod decode;
 mod echo;
@@ -66,7 +67,7 @@ pub(crate) fn line(door: Door, base: &Target, key: Option<SecretString>) -> Line
 
 impl Model for OpenAi {
     fn stream(&self, request: Request) -> ModelStream {
-        stream::<Decoder>(self.line.clone(), Ask::new(self.target.clone(), request, encode))
+        stream::<Decoder>(self.line.clone(), Ask::new(self.target.clone(), request, encode::write))
     }
 
     fn provider(&self) -> &str {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::StreamExt;
 use secrecy::SecretString;
+use serde::Serialize;
 use toolyard_egress::{Door, Header, Target};
 use toolyard_protocol::TraceParent;
 
@@ -108,11 +109,15 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    pub(crate) fn new(target: Target, mut request: Request, encode: impl FnOnce(Request) -> Encoded) -> Self {
+    pub(crate) fn new<B: Serialize>(
+        target: Target,
+        mut request: Request,
+        encode: impl FnOnce(Request) -> Encoded<B>,
+    ) -> Self {
         let (model, trace) = (request.model.clone(), request.trace.take());
         let Encoded { body, names, left_out } = encode(request);
         let accept = "text/event-stream, application/json";
-        // Not by `to_string`: a formatter takes several times as long. A value cannot fail.
+        // Not by `to_string`: a formatter takes several times as long. Texts as keys cannot fail.
         let body = Bytes::from(serde_json::to_vec(&body).unwrap_or_default());
         Self { target, model, accept, body, names, left_out, trace }
     }

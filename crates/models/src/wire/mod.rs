@@ -98,8 +98,8 @@ impl Refusal {
 
 /// A request in a vendor's words.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Encoded {
-    pub body: Value,
+pub struct Encoded<B = Value> {
+    pub body: B,
     /// The tools' names on this wire.
     pub names: Names,
     /// What the vendor could not take.

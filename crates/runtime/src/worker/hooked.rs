@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use toolyard_engine::{Input, Note, Reply};
-use toolyard_models::Candidate;
 use toolyard_plugins::hooks::{
     Answer, Called, Chain, Cited, Ended, Left, Ran, Scene, Spoken, State, Stopped,
 };
@@ -61,9 +60,9 @@ impl Worker {
     /// The run's model, with the kind of provider that it is of.
     pub(super) fn asked_first(&self) -> (String, String) {
         let Ok(agent) = &self.agent else { return Default::default() };
-        let first = self.candidates(agent).ok().and_then(|chain| chain.into_iter().next());
-        let Some(Candidate { record, .. }) = first else { return Default::default() };
-        (self.rt.registry.providers().vendor(&record.provider).to_owned(), record.model.clone())
+        let registry = &self.rt.registry;
+        let Some((provider, model)) = registry.first(&self.wanted(agent)) else { return Default::default() };
+        (registry.providers().vendor(provider).to_owned(), model.to_owned())
     }
 
     /// A critical plugin stopped the run.

@@ -398,12 +398,15 @@ impl Worker {
 
     /// The model that the run asks for, or the agent's, and those behind it.
     pub(super) fn candidates(&self, agent: &LoadedAgent) -> Result<Vec<Candidate>, ModelError> {
+        self.rt.registry.chain(&self.wanted(agent))
+    }
+
+    pub(super) fn wanted<'a>(&'a self, agent: &'a LoadedAgent) -> Wanted<'a> {
         let own = agent.model();
-        let wanted = match self.run.model() {
+        match self.run.model() {
             Some(name) => Wanted { fallback: own.fallback, ..Wanted::named(name) },
             None => own,
-        };
-        self.rt.registry.chain(&wanted)
+        }
     }
 
     /// The sentence that ends a run whose agent has used up its share.

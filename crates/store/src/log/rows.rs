@@ -140,14 +140,12 @@ pub async fn read_space(
     after: i64,
     limit: u32,
 ) -> Result<Vec<SpaceEvent>, StoreError> {
-    // A row of an earlier release holds one event, and a line of the space's log
-    // names several of them.
+    // What a removed run has left is out of sight before it is swept.
     let rows: Vec<(i64, RunId, i64, Timestamp, String)> = tx
         .all(
-            "SELECT l.last_pos - l.last_seq, e.run, e.seq, e.at, e.body \
-             FROM space_log l JOIN events e ON e.tenant = l.tenant AND e.run = l.run AND e.seq > l.last_seq - l.events AND e.seq <= l.last_seq \
-             WHERE l.tenant = $1 AND l.space = $2 AND l.last_pos > $3 AND l.last_pos - l.last_seq + e.seq > $3 \
-             ORDER BY l.last_pos, e.seq LIMIT $4",
+            "SELECT e.pos - e.seq, e.run, e.seq, e.at, e.body FROM events e \
+             WHERE e.tenant = $1 AND e.space = (SELECT nr FROM spaces WHERE tenant = $1 AND id = $2) AND e.pos > $3 \
+             AND EXISTS (SELECT 1 FROM runs r WHERE r.tenant = $1 AND r.id = e.run) ORDER BY e.pos LIMIT $4",
             args![tenant.as_str(), space.as_str(), after, i64::from(limit)],
             |r| Ok((r.int(0)?, r.parsed(1, RunId::parse)?, r.int(2)?, r.time(3)?, r.text(4)?)),
         )

@@ -37,7 +37,6 @@ pub const OF_TENANTS: &[(&str, &str)] = &[
     piece!("clients", "id", "200"),
     piece!("events", "run, seq", "200"),
     piece!("remains", "run", "200"),
-    piece!("space_log", "space, last_pos", "500"),
     piece!("messages", "space, pos", "100"),
     piece!("message_names", "space, name", "500"),
     piece!("branches", "space, id", "500"),

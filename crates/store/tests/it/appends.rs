@@ -199,8 +199,13 @@ pub(crate) async fn rows_of_one_event_and_of_several_read_alike(home: &Home) {
             let (body, seq, at) = (old.event.encode(), old.seq, old.at);
             let row =
                 [tenant.as_str().into(), run.as_str().into(), seq.into(), at.into(), body.as_str().into()];
-            tx.exec("INSERT INTO events (tenant, run, seq, at, body) VALUES ($1, $2, $3, $4, $5)", &row)
-                .await?;
+            // Nothing else is in the space, so both orders are one.
+            tx.exec(
+                "INSERT INTO events (tenant, run, seq, at, body, space, pos) \
+                 SELECT $1, $2, $3, $4, $5, space, $3 FROM events WHERE seq <= 2 LIMIT 1",
+                &row,
+            )
+            .await?;
         }
         Ok(())
     });

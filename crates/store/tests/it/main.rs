@@ -142,6 +142,7 @@ stories! {
         positions::events_and_messages_share_one_row_of_positions,
         positions::positions_are_dense_and_in_commit_order_under_load,
         positions::an_append_into_a_missing_space_fails_whole,
+        positions::what_a_space_left_behind_is_in_no_other_space,
         idempotency::a_key_is_fresh_once_then_answers_the_same,
         idempotency::a_key_belongs_to_its_caller_route_and_tenant,
         idempotency::a_failed_request_leaves_its_key_fresh,
@@ -225,5 +226,6 @@ stories! {
         idempotency::an_answer_survives_a_restart,
         restarts::reopening_keeps_everything,
         restarts::a_node_finds_its_runs_again_after_a_restart,
+        restarts::a_log_that_lay_in_two_tables_becomes_one,
     }
 }

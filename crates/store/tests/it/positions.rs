@@ -167,3 +167,30 @@ pub(crate) async fn an_append_into_a_missing_space_fails_whole(home: &Home) {
     assert_eq!(line.log().await.len(), 2);
     assert_eq!(line.row().await.last_seq, 2);
 }
+
+/// Events of a removed run are swept later. A new space must not show them.
+pub(crate) async fn what_a_space_left_behind_is_in_no_other_space(home: &Home) {
+    let (tenant, space) = with_space(home).await;
+    let line = Line::parked(home, Some(&space), &owner("a")).await.0;
+    let run = line.run.id.clone();
+    tx!(home, write, [tenant, run], |tx| {
+        tx.exec(
+            "DELETE FROM runs WHERE tenant = $1 AND id = $2",
+            &[tenant.as_str().into(), run.as_str().into()],
+        )
+        .await
+    });
+    let told = tx!(home, read, [tenant, space], |tx| log::read_space(tx, &tenant, &space, 0, 100).await);
+    assert_eq!(told, [], "a run that is gone is still told");
+    assert_eq!(line.log().await.len(), 5, "it is swept already");
+    tx!(home, write, [tenant, space], |tx| spaces::delete(tx, &tenant, &space).await);
+    let (tenant, next) = with_space(home).await;
+    // Were the number the same, the run of that name would speak here.
+    tx!(home, write, [tenant, run], |tx| {
+        let again = toolyard_store::runs::NewRun { id: run, ..cast::new_run(&tenant, None) };
+        toolyard_store::runs::insert(tx, &again, None).await
+    });
+    assert_eq!(line.log().await.len(), 5);
+    let told = tx!(home, read, [tenant, next], |tx| log::read_space(tx, &tenant, &next, 0, 100).await);
+    assert_eq!(told, []);
+}
