@@ -50,6 +50,11 @@ pub enum OpenError {
         "the database has schema version {found}; this release knows versions up to {known}. Use the newer release"
     )]
     TooNew { found: i64, known: i64 },
+    #[error(
+        "nodes of an earlier release still work on this database: {nodes}. Stop all of them, then start this one; \
+         a node that was killed counts until its lease ends, in a few seconds"
+    )]
+    NodesAlive { nodes: String },
     #[error("migration {version} failed: {why}")]
     Migration { version: i64, why: String },
 }

@@ -18,6 +18,7 @@ use crate::tx::{CallNews, Commit, Touched, Tx, args};
 use crate::waits;
 
 mod rows;
+pub(crate) use rows::last_pos;
 pub use rows::{SpaceEvent, event, read, read_space, result};
 
 /// An event with its place.

@@ -28,6 +28,10 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0020_one_log.sql"),
 ];
 
+/// From this step on, nodes of earlier builds must have stopped: the table that
+/// they write is gone. It is the step 0020.
+const ALONE: i64 = 18;
+
 /// The schema version of this release.
 pub fn known_version() -> i64 {
     i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
@@ -84,8 +88,10 @@ pub(crate) fn sqlite(conn: &mut Connection) -> Result<(), OpenError> {
 pub(crate) async fn postgres(pool: &PgPool) -> Result<(), OpenError> {
     let failed = |version: i64| move |e: sqlx::Error| OpenError::Migration { version, why: e.to_string() };
     let mut tx = pool.begin().await.map_err(failed(0))?;
-    // Two nodes that start at once migrate one after the other.
-    sqlx::query("SELECT pg_advisory_xact_lock(814720591)").execute(&mut *tx).await.map_err(failed(0))?;
+    // Two nodes that start at once migrate one after the other, however long a step takes.
+    let patient = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
+                   SELECT pg_advisory_xact_lock(814720591); SET LOCAL lock_timeout = '10s'";
+    sqlx::raw_sql(patient).execute(&mut *tx).await.map_err(failed(0))?;
     sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
         .execute(&mut *tx)
         .await
@@ -95,7 +101,16 @@ pub(crate) async fn postgres(pool: &PgPool) -> Result<(), OpenError> {
         .await
         .map_err(failed(0))?;
     let found: i64 = row.try_get(0).map_err(failed(0))?;
-    for (version, step) in pending(found)? {
+    let steps = pending(found)?;
+    if (1..ALONE).contains(&found) {
+        let alive = "SELECT DISTINCT id FROM nodes WHERE until > (extract(epoch from statement_timestamp()) * 1000)::bigint ORDER BY id";
+        let alive: Vec<String> =
+            sqlx::query_scalar(alive).fetch_all(&mut *tx).await.map_err(failed(found))?;
+        if !alive.is_empty() {
+            return Err(OpenError::NodesAlive { nodes: alive.join(", ") });
+        }
+    }
+    for (version, step) in steps {
         sqlx::raw_sql(AssertSqlSafe(for_postgres(step))).execute(&mut *tx).await.map_err(failed(version))?;
         crate::failpoint!("migrate.mid");
         sqlx::query("INSERT INTO schema_version (version) VALUES ($1)")

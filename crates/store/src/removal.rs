@@ -116,8 +116,9 @@ async fn forget_deeds(store: &Store, tenant: &TenantId, id: &EntityId) -> Result
             let t = tenant.clone();
             commit(store, move |tx| Box::pin(async move { retention::remove(tx, &t, &run).await })).await?;
         }
+        // Page by page: readers of a space pass by what is not swept.
+        sweep(store).await?;
     }
-    sweep(store).await?;
     let mut after = String::new();
     loop {
         let (t, e, from) = (tenant.clone(), id.clone(), std::mem::take(&mut after));
@@ -146,8 +147,8 @@ async fn forget_runs(store: &Store, tenant: &TenantId, space: &SpaceId) -> Resul
             commit(store, move |tx| Box::pin(async move { retention::remove(tx, &t, &run.id).await }))
                 .await?;
         }
+        sweep(store).await?;
     }
-    sweep(store).await?;
     Ok(())
 }
 

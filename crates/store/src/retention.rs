@@ -135,14 +135,7 @@ async fn leave_space(tx: &mut Tx<'_>, root: &RunRow, space: &SpaceId) -> Result<
         Ok(_) | Err(StoreError::Undecodable(_)) => 0,
         Err(e) => return Err(e),
     };
-    let last = tx
-        .one(
-            "SELECT pos FROM events WHERE tenant = $1 AND run = $2 ORDER BY seq DESC LIMIT 1",
-            args![t, id],
-            |r| r.opt_int(0),
-        )
-        .await?;
-    let Some(last) = last.flatten() else { return Ok(()) };
+    let Some(last) = log::last_pos(tx, &root.tenant, &root.id).await? else { return Ok(()) };
     // The words of its last append lie right behind the events, one message per turn at most.
     tx.exec(
         "UPDATE messages SET run = NULL WHERE tenant = $1 AND space = $2 AND pos > $3 AND pos <= $4 AND run = $5",

@@ -321,16 +321,16 @@ pub async fn delete(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<b
 
 async fn delete_one(tx: &mut Tx<'_>, tenant: &TenantId, run: &RunId) -> Result<bool, StoreError> {
     let (t, id) = (tenant.as_str(), run.as_str());
-    // Its readers have missed something from here on.
-    tx.exec(
-        "UPDATE spaces SET gone_to = l.pos FROM (SELECT max(pos) AS pos FROM events WHERE tenant = $1 AND run = $2) AS l \
-         WHERE spaces.tenant = $1 AND spaces.id = (SELECT space FROM runs WHERE tenant = $1 AND id = $2) AND spaces.gone_to < l.pos",
-        args![t, id],
-    )
-    .await?;
+    let last = crate::log::last_pos(tx, tenant, run).await?;
     tx.exec("DELETE FROM events WHERE tenant = $1 AND run = $2", args![t, id]).await?;
     tx.exec("DELETE FROM waits WHERE tenant = $1 AND run = $2", args![t, id]).await?;
     tx.exec("DELETE FROM messages WHERE tenant = $1 AND run = $2", args![t, id]).await?;
+    // Its readers have missed something from here on.
+    tx.exec(
+        "UPDATE spaces SET gone_to = $1 WHERE tenant = $2 AND id = (SELECT space FROM runs WHERE tenant = $2 AND id = $3) AND gone_to < $1",
+        args![last, t, id],
+    )
+    .await?;
     crate::push_configs::delete_all(tx, tenant, run).await?;
     crate::blobs::forget_run(tx, tenant, run).await?;
     Ok(tx.exec("DELETE FROM runs WHERE tenant = $1 AND id = $2", args![t, id]).await? > 0)

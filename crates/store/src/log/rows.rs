@@ -124,6 +124,16 @@ pub async fn result(
     Ok(found)
 }
 
+/// The place of a run's newest event in its space.
+pub(crate) async fn last_pos(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    run: &RunId,
+) -> Result<Option<i64>, StoreError> {
+    let sql = "SELECT pos FROM events WHERE tenant = $1 AND run = $2 ORDER BY seq DESC LIMIT 1";
+    Ok(tx.one(sql, args![tenant.as_str(), run.as_str()], |r| r.opt_int(0)).await?.flatten())
+}
+
 /// An event of a space, in the space's order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpaceEvent {

@@ -28,8 +28,20 @@
 --postgres: ALTER TABLE spaces ADD COLUMN nr BIGINT GENERATED ALWAYS AS IDENTITY;
 ALTER TABLE events ADD COLUMN space BIGINT;
 ALTER TABLE events ADD COLUMN pos BIGINT;
-UPDATE events SET space = s.nr, pos = l.last_pos - l.last_seq + events.seq
-    FROM space_log l JOIN spaces s ON s.tenant = l.tenant AND s.id = l.space
-    WHERE events.tenant = l.tenant AND events.run = l.run AND events.seq > l.last_seq - l.events AND events.seq <= l.last_seq;
 CREATE INDEX events_space ON events (space, pos) WHERE space IS NOT NULL;
+-- SQLite would keep the join in memory, and it may be long. So the lines are put
+-- in the order of the events first, and each event looks for its own.
+--sqlite: CREATE TABLE space_lines (
+--sqlite:     tenant TEXT NOT NULL,
+--sqlite:     run TEXT NOT NULL,
+--sqlite:     last_seq BIGINT NOT NULL,
+--sqlite:     space BIGINT NOT NULL,
+--sqlite:     shift BIGINT NOT NULL,
+--sqlite:     PRIMARY KEY (tenant, run, last_seq)
+--sqlite: ) WITHOUT ROWID;
+--sqlite: INSERT INTO space_lines SELECT l.tenant, l.run, l.last_seq, s.nr, l.last_pos - l.last_seq FROM space_log l JOIN spaces s ON s.tenant = l.tenant AND s.id = l.space;
+--sqlite: UPDATE events SET (space, pos) = (SELECT l.space, l.shift + events.seq FROM space_lines l WHERE l.tenant = events.tenant AND l.run = events.run AND l.last_seq >= events.seq ORDER BY l.last_seq LIMIT 1);
+--sqlite: DROP TABLE space_lines;
+--postgres: UPDATE events SET space = s.nr, pos = l.last_pos - l.last_seq + events.seq FROM space_log l JOIN spaces s ON s.tenant = l.tenant AND s.id = l.space WHERE events.tenant = l.tenant AND events.run = l.run AND events.seq > l.last_seq - l.events AND events.seq <= l.last_seq;
 DROP TABLE space_log;
+--postgres: ANALYZE events;

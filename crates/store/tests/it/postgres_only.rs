@@ -274,6 +274,25 @@ async fn a_database_of_a_later_release_is_left_alone() {
     .await;
 }
 
+/// An older node would write a table that the step removes, and fail its runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn d15_a_step_that_older_nodes_cannot_bear_waits_until_they_have_stopped() {
+    tell_on_postgres(async |home: Home| {
+        let old = "DELETE FROM schema_version WHERE version >= 18; \
+                   INSERT INTO nodes (id, incarnation, until) VALUES ('node-b', 'x', 99999999999999), ('node-a', 'y', 1)";
+        as_superuser(&home.url(), old.to_owned()).await;
+        let refused = Store::open(&home.settings).await.err();
+        let Some(OpenError::NodesAlive { nodes }) = &refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(nodes, "node-b");
+        let again = Store::open(&home.settings).await.err();
+        assert!(matches!(again, Some(OpenError::NodesAlive { .. })), "something changed: {again:?}");
+        home
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_password_is_never_part_of_a_message() {
     let (scheme, rest) = server::url().split_once("://").unwrap();
