@@ -241,42 +241,32 @@ impl Registry {
 
     /// The provider of the first choice and its name there, if it is configured.
     pub fn first<'a>(&'a self, wanted: &Wanted<'a>) -> Option<(&'a str, &'a str)> {
-        let named = |record: &'a Arc<ModelRecord>| (record.provider.as_str(), record.model.as_str());
-        let (provider, model) = match (wanted.provider, self.records.get(wanted.name)) {
-            (None, Some(record)) => named(record),
-            (provider, _) => {
-                let (provider, name) = provider.map(|p| (p, wanted.name)).or_else(|| parted(wanted.name))?;
-                self.record(provider, name).map_or((provider, name), named)
-            }
-        };
+        let (provider, model, _) = self.meant(wanted)?;
         self.provider(provider, wanted.api).is_ok().then_some((provider, model))
     }
 
     fn find(&self, wanted: &Wanted<'_>) -> Result<Candidate, ModelError> {
-        let record = match wanted.provider {
-            Some(provider) => self.described(provider, wanted.name),
-            None => self.named(wanted.name)?,
-        };
-        let model = self.provider(&record.provider, wanted.api)?;
+        let meant = self.meant(wanted).ok_or_else(|| self.unknown(wanted.name))?;
+        let (provider, model, known) = meant;
+        let record = known.cloned().unwrap_or_else(|| Arc::new(ModelRecord::bare(provider, model)));
+        let model = self.provider(provider, wanted.api)?;
         Ok(Candidate { record, model })
     }
 
-    fn named(&self, name: &str) -> Result<Arc<ModelRecord>, ModelError> {
-        if let Some(record) = self.records.get(name) {
-            return Ok(record.clone());
-        }
-        match parted(name) {
-            Some((provider, model)) => Ok(self.described(provider, model)),
-            None => Err(ModelError::NoSuchModel {
-                name: name.chars().take(64).collect(),
-                known: self.records.keys().cloned().collect(),
-            }),
-        }
+    /// What a name means: a provider, its model, and what is known of it.
+    fn meant<'a>(&'a self, wanted: &Wanted<'a>) -> Option<(&'a str, &'a str, Option<&'a Arc<ModelRecord>>)> {
+        let described = |record: &'a Arc<ModelRecord>| (&*record.provider, &*record.model, Some(record));
+        let (provider, name) = match (wanted.provider, self.records.get(wanted.name)) {
+            (Some(provider), _) => (provider, wanted.name),
+            (None, Some(record)) => return Some(described(record)),
+            (None, None) => parted(wanted.name)?,
+        };
+        Some(self.record(provider, name).map_or((provider, name, None), described))
     }
 
-    fn described(&self, provider: &str, name: &str) -> Arc<ModelRecord> {
-        let known = self.record(provider, name).cloned();
-        known.unwrap_or_else(|| Arc::new(ModelRecord::bare(provider, name)))
+    fn unknown(&self, name: &str) -> ModelError {
+        let known = self.records.keys().cloned().collect();
+        ModelError::NoSuchModel { name: name.chars().take(64).collect(), known }
     }
 
     /// What is known of a provider's model; `name` may be an id of ours. Two
@@ -297,7 +287,7 @@ impl Registry {
     /// A name of a fallback list must mean something, though its provider may
     /// be away.
     pub fn knows(&self, name: &str) -> Result<(), ModelError> {
-        self.named(name).map(drop)
+        self.meant(&Wanted::named(name)).map(drop).ok_or_else(|| self.unknown(name))
     }
 
     /// A provider by its name, or by what other libraries call it.

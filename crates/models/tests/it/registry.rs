@@ -35,7 +35,10 @@ fn record(id: &str, provider: &str, model: &str, fallback: &[&str]) -> ModelReco
 }
 
 fn ids(registry: &Registry, wanted: &Wanted<'_>) -> Vec<String> {
-    registry.chain(wanted).unwrap().iter().map(|c| c.record.id.clone()).collect()
+    let chain = registry.chain(wanted).unwrap();
+    let first = &chain[0].record;
+    assert_eq!(registry.first(wanted), Some((&*first.provider, &*first.model)), "{wanted:?}");
+    chain.iter().map(|c| c.record.id.clone()).collect()
 }
 
 fn of<'a>(provider: &'a str, name: &'a str) -> Wanted<'a> {
@@ -68,6 +71,9 @@ fn c4_an_unknown_name_is_told_with_the_known_ones() {
     assert!(none.to_string().contains("gpt-none") && none.to_string().contains("claude"), "{none}");
     let nobody = registry.chain(&of("nobody", "x")).unwrap_err();
     assert!(matches!(nobody, ModelError::UnknownProvider { .. }), "{nobody}");
+    for nothing in [Wanted::named("gpt-none"), of("nobody", "x"), Wanted::named("/x"), Wanted::named("x/")] {
+        assert_eq!(registry.first(&nothing), None, "{nothing:?}");
+    }
     assert!(registry.chain(&Wanted::named("/x")).is_err() && registry.chain(&Wanted::named("x/")).is_err());
 }
 
